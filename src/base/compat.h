@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* compat.h - compiler attributes and small macros; the only place for them. */
+#ifndef LIBRETRY_BASE_COMPAT_H
+#define LIBRETRY_BASE_COMPAT_H
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#define lr_likely(x) __builtin_expect(!!(x), 1)
+#define lr_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Exported from the preloaded object: everything else is hidden. */
+#define LR_EXPORT __attribute__((visibility("default")))
+
+/* Kept out of line so that the frame of the fast path stays small. */
+#define LR_NOINLINE __attribute__((noinline))
+
+#define LR_UNUSED __attribute__((unused))
+
+/* Thread-local data of a guest: initial-exec, because the general model may
+ * allocate on first use (and a hook may run inside malloc). */
+#define LR_TLS __thread __attribute__((tls_model("initial-exec")))
+
+#endif

@@ -1,0 +1,11 @@
+# rank 0: leaf helpers
+noinst_LTLIBRARIES += src/base/libbase.la
+src_base_libbase_la_SOURCES = \
+	src/base/addr.c src/base/addr.h \
+	src/base/compat.h \
+	src/base/duration.c src/base/duration.h \
+	src/base/errname.c src/base/errname.h \
+	src/base/fmt.c src/base/fmt.h \
+	src/base/glob.c src/base/glob.h \
+	src/base/prng.c src/base/prng.h \
+	src/base/sys.h

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h - system calls without libc in between.
+ *
+ * libc's functions are cancellation points and may be wrapped by us or by
+ * another preloaded library. These are neither: each asks the kernel through
+ * syscall(), answers with the value or -errno, and leaves errno as it was.
+ * Safe in signal handlers. Nothing here restarts after EINTR.
+ */
+#ifndef LIBRETRY_BASE_SYS_H
+#define LIBRETRY_BASE_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Expects "int saved = errno" before the call. */
+static inline long sys_result(long result, int saved)
+{
+	if (result == -1) {
+		result = -errno;
+		errno = saved;
+	}
+	return result;
+}
+
+#define SYS_CALL(...) \
+	({ \
+		int sys_saved = errno; \
+		sys_result(syscall(__VA_ARGS__), sys_saved); \
+	})
+
+static inline int sys_openat(int dir, const char *path, int flags, mode_t mode)
+{
+	return (int)SYS_CALL(SYS_openat, dir, path, flags | O_LARGEFILE, mode);
+}
+
+/* On Linux the descriptor is gone whatever the answer is. */
+static inline int sys_close(int fd)
+{
+	return (int)SYS_CALL(SYS_close, fd);
+}
+
+static inline ssize_t sys_write(int fd, const void *buf, size_t len)
+{
+	return SYS_CALL(SYS_write, fd, buf, len);
+}
+
+static inline ssize_t sys_read(int fd, void *buf, size_t len)
+{
+	return SYS_CALL(SYS_read, fd, buf, len);
+}
+
+/* The one that goes through libc: the layout of struct stat is libc's own. It
+ * is no cancellation point. */
+static inline int sys_fstat(int fd, struct stat *st)
+{
+	int saved = errno;
+
+	return (int)sys_result(fstat(fd, st), saved);
+}
+
+/* The struct that the plain time calls take: two longs, whatever time_t is. */
+struct sys_timespec {
+	long sec;
+	long nsec;
+};
+
+static inline struct sys_timespec sys_timespec(const struct timespec *ts)
+{
+	struct sys_timespec k = { LONG_MAX, 0 };
+
+	if ((int64_t)ts->tv_sec < (int64_t)LONG_MAX) {
+		k.sec = (long)ts->tv_sec;
+		k.nsec = (long)ts->tv_nsec;
+	}
+	return k;
+}
+
+/* Without a signal mask. <timeout> NULL: no limit; it is not changed. */
+static inline int sys_ppoll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
+{
+	struct sys_timespec k = { 0, 0 };
+
+	if (timeout)
+		k = sys_timespec(timeout);
+	return (int)SYS_CALL(SYS_ppoll, fds, n, timeout ? &k : NULL, NULL, (size_t)8);
+}
+
+static inline int sys_socket(int domain, int type, int protocol)
+{
+	return (int)SYS_CALL(SYS_socket, domain, type, protocol);
+}
+
+static inline ssize_t sys_sendto(int fd, const void *buf, size_t len, int flags,
+                                 const struct sockaddr *to, socklen_t to_len)
+{
+	return SYS_CALL(SYS_sendto, fd, buf, len, flags, to, to_len);
+}
+
+static inline ssize_t sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return SYS_CALL(SYS_sendmsg, fd, msg, flags);
+}
+
+static inline int sys_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return (int)SYS_CALL(SYS_getsockopt, fd, level, name, value, len);
+}
+
+/* Commands with an integer argument or none. */
+static inline int sys_fcntl(int fd, int cmd, long arg)
+{
+#ifdef SYS_fcntl64
+	return (int)SYS_CALL(SYS_fcntl64, fd, cmd, arg);
+#else
+	return (int)SYS_CALL(SYS_fcntl, fd, cmd, arg);
+#endif
+}
+
+/* Replaces <to>. */
+static inline int sys_rename(const char *from, const char *to)
+{
+	return (int)SYS_CALL(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* Signal sets as the kernel has them: bit n-1 is signal n. */
+#define SYS_SIGBIT(signo) (UINT64_C(1) << ((signo) - 1))
+
+/* <how> as for pthread_sigmask(); <old> may be NULL. */
+static inline int sys_sigmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return (int)SYS_CALL(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
+}
+
+static inline int sys_sigpending(uint64_t *set)
+{
+	return (int)SYS_CALL(SYS_rt_sigpending, set, sizeof(*set));
+}
+
+/* Takes one pending signal of <set> without waiting; -EAGAIN if there is none. */
+static inline int sys_sigtake(const uint64_t *set)
+{
+	struct sys_timespec zero = { 0, 0 };
+
+	return (int)SYS_CALL(SYS_rt_sigtimedwait, set, NULL, &zero, sizeof(*set));
+}
+
+/* The socket calls that the preload makes on its own account. */
+static inline int sys_connect(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	return (int)SYS_CALL(SYS_connect, fd, sa, len);
+}
+
+static inline int sys_getsockname(int fd, struct sockaddr *sa, socklen_t *len)
+{
+	return (int)SYS_CALL(SYS_getsockname, fd, sa, len);
+}
+
+static inline int sys_getpeername(int fd, struct sockaddr *sa, socklen_t *len)
+{
+	return (int)SYS_CALL(SYS_getpeername, fd, sa, len);
+}
+
+static inline int sys_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return (int)SYS_CALL(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static inline ssize_t sys_recv(int fd, void *buf, size_t len, int flags)
+{
+	return SYS_CALL(SYS_recvfrom, fd, buf, len, flags, NULL, NULL);
+}
+
+#endif
