@@ -1,0 +1,9 @@
+# rank 1: pure decisions
+noinst_LTLIBRARIES += src/policy/libpolicy.la
+src_policy_libpolicy_la_SOURCES = \
+	src/policy/backoff.c src/policy/backoff.h \
+	src/policy/builtin.c src/policy/builtin.h \
+	src/policy/classify.c src/policy/classify.h \
+	src/policy/decide.c src/policy/decide.h \
+	src/policy/match.c src/policy/match.h \
+	src/policy/policy.h src/policy/settings.h
