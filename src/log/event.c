@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "log/event.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/compat.h"
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} kinds[EVENT_KINDS] = {
+	[EVENT_RETRY] = { "retry", LOG_WARN_LEVEL },
+	[EVENT_WOULD_RETRY] = { "would-retry", LOG_WARN_LEVEL },
+	[EVENT_RECOVERED] = { "recovered", LOG_INFO_LEVEL },
+	[EVENT_MOVED] = { "moved", LOG_INFO_LEVEL },
+	[EVENT_GAVE_UP] = { "gave-up", LOG_ERROR_LEVEL },
+	[EVENT_ABANDONED] = { "abandoned", LOG_INFO_LEVEL },
+	[EVENT_STOPPING] = { "stopping", LOG_INFO_LEVEL },
+	[EVENT_SUPPRESSED] = { "suppressed", LOG_WARN_LEVEL },
+	[EVENT_PASSED] = { "passed", LOG_DEBUG_LEVEL },
+	[EVENT_CONFIG] = { "config", LOG_DEBUG_LEVEL },
+};
+
+/* The value is the name, so a signal that does not exist does not compile. */
+#define SIGNAL_TABLE(X) \
+	X(SIGHUP) X(SIGINT) X(SIGQUIT) X(SIGABRT) X(SIGUSR1) X(SIGUSR2) X(SIGPIPE) \
+	X(SIGALRM) X(SIGTERM) X(SIGCHLD) X(SIGCONT) X(SIGTSTP) X(SIGTTIN) X(SIGTTOU) \
+	X(SIGURG) X(SIGXCPU) X(SIGXFSZ) X(SIGVTALRM) X(SIGPROF) X(SIGWINCH) X(SIGIO) \
+	X(SIGPWR) X(SIGSYS) X(SIGTRAP)
+
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {
+#define X(n) { #n, n },
+	SIGNAL_TABLE(X)
+#undef X
+};
+
+enum log_level event_level(const struct event *e)
+{
+	if (e->kind == EVENT_CONFIG)
+		return e->level;
+	return (unsigned)e->kind < EVENT_KINDS ? kinds[e->kind].level : LOG_DEBUG_LEVEL;
+}
+
+const char *event_name(enum event_kind kind)
+{
+	return (unsigned)kind < EVENT_KINDS ? kinds[kind].name : "unknown";
+}
+
+const char *event_signal_name(int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		if (signals[i].number == number)
+			return signals[i].name;
+	}
+	return NULL;
+}

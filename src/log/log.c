@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "log/log.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "log/flood.h"
+#include "log/render.h"
+#include "log/sink.h"
+
+static const struct log_settings *current;
+static struct flood flood;
+static uint32_t dropped;
+
+/* What descriptor 2 was at the start, and what fd:N was when first named. */
+static struct sink_id stderr_id;
+static struct sink_id fd_id;
+static int fd_known = -1;
+
+static const struct log_settings *settings(void)
+{
+	return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+void log_start(void)
+{
+	sink_identify(&stderr_id, STDERR_FILENO);
+}
+
+void log_configure(const struct log_settings *s)
+{
+	/* Once per number: by a later reload the program may have reused it. */
+	if (s && s->to == LOG_TO_FD && s->fd != fd_known) {
+		sink_identify(&fd_id, s->fd);
+		fd_known = s->fd;
+	}
+	__atomic_store_n(&current, s, __ATOMIC_RELEASE);
+}
+
+static bool wanted(const struct log_settings *s, enum log_level level)
+{
+	return s && s->to != LOG_TO_NONE && level <= s->level;
+}
+
+bool log_wants(enum log_level level)
+{
+	return wanted(settings(), level);
+}
+
+/* Out of line: the buffer is on the stack only while it is needed. */
+LR_NOINLINE static void write_event(const struct log_settings *s, const struct event *e)
+{
+	char text[LOG_LINE_MAX + 1];
+	struct render_stamp stamp = { .pid = getpid() };
+	struct sink_line line = {
+		.text = text, .level = event_level(e), .format = s->format, .pid = stamp.pid
+	};
+	bool to_stderr = s->to == LOG_TO_STDERR || s->fd == STDERR_FILENO;
+	struct timespec now;
+	struct fmt f;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) == 0) {
+		stamp.seconds = now.tv_sec;
+		stamp.nanoseconds = now.tv_nsec;
+	}
+	fmt_init(&f, text, sizeof(text));
+	render_event(&f, s->format, e, &stamp);
+	line.len = f.len;
+	if (!sink_write(s, to_stderr ? &stderr_id : &fd_id, &line))
+		__atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
+}
+
+/* Not gated by level: it stands for lines that had passed the gate. */
+LR_NOINLINE static void write_summary(const struct log_settings *s, const struct flood_held *held)
+{
+	const struct event e = {
+		.kind = EVENT_SUPPRESSED,
+		.dest = held->dest[0] ? held->dest : NULL,
+		.lines = held->lines,
+	};
+
+	write_event(s, &e);
+}
+
+static int64_t monotonic(void)
+{
+	struct timespec now = { 0, 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * DUR_S + now.tv_nsec;
+}
+
+void log_emit(const struct event *e)
+{
+	const struct log_settings *s = settings();
+	struct flood_limit limit;
+	struct flood_held held;
+	int saved = errno; /* clock_gettime() may be another library's */
+	bool admitted;
+
+	if (!wanted(s, event_level(e)))
+		return;
+	limit = (struct flood_limit){ s->burst, s->per };
+	admitted = flood_admit(&flood, &limit, e->dest ? e->dest : event_name(e->kind),
+	                       e->dest != NULL, monotonic(), &held);
+	if (held.lines > 0)
+		write_summary(s, &held);
+	if (admitted)
+		write_event(s, e);
+	errno = saved;
+}
+
+void log_flush(void)
+{
+	const struct log_settings *s = settings();
+	struct flood_held held;
+	unsigned cursor = 0;
+	int saved = errno;
+
+	if (!s || s->to == LOG_TO_NONE)
+		return;
+	while (flood_drain(&flood, &cursor, &held))
+		write_summary(s, &held);
+	errno = saved;
+}
+
+void log_postfork_child(void)
+{
+	flood_forget(&flood);
+}
+
+uint32_t log_dropped(void)
+{
+	return __atomic_load_n(&dropped, __ATOMIC_RELAXED);
+}
