@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <string.h>
+
+#include "base/compat.h"
+#include "config/loader.h"
+
+/* Signals that may end a wait. Synchronous ones and those that no handler can
+ * catch are known, to say why they are refused. */
+static const struct {
+	const char *name;
+	int number;
+	bool refused;
+} signals[] = {
+	{ "SIGTERM", SIGTERM, false },     { "SIGINT", SIGINT, false },
+	{ "SIGHUP", SIGHUP, false },       { "SIGQUIT", SIGQUIT, false },
+	{ "SIGUSR1", SIGUSR1, false },     { "SIGUSR2", SIGUSR2, false },
+	{ "SIGALRM", SIGALRM, false },     { "SIGVTALRM", SIGVTALRM, false },
+	{ "SIGPROF", SIGPROF, false },     { "SIGPWR", SIGPWR, false },
+	{ "SIGXCPU", SIGXCPU, false },     { "SIGXFSZ", SIGXFSZ, false },
+	{ "SIGTSTP", SIGTSTP, false },     { "SIGCONT", SIGCONT, false },
+	{ "SIGTTIN", SIGTTIN, false },     { "SIGTTOU", SIGTTOU, false },
+	{ "SIGIO", SIGIO, false },         { "SIGPOLL", SIGPOLL, false },
+	{ "SIGURG", SIGURG, false },       { "SIGWINCH", SIGWINCH, false },
+	{ "SIGCHLD", SIGCHLD, false },     { "SIGPIPE", SIGPIPE, false },
+	{ "SIGKILL", SIGKILL, true },      { "SIGSTOP", SIGSTOP, true },
+	{ "SIGSEGV", SIGSEGV, true },      { "SIGBUS", SIGBUS, true },
+	{ "SIGFPE", SIGFPE, true },        { "SIGILL", SIGILL, true },
+	{ "SIGTRAP", SIGTRAP, true },      { "SIGABRT", SIGABRT, true },
+	{ "SIGSYS", SIGSYS, true },        { "SIGSTKFLT", SIGSTKFLT, true },
+};
+
+static void add_signal(const struct node *n, uint64_t *set)
+{
+	const char *text = node_text(n);
+	struct nearest near;
+	char buf[64];
+	struct fmt f;
+
+	if (!text) {
+		node_wrong_type(n, "the name of a signal in quotes");
+		return;
+	}
+	near = nearest_to(text);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		if (strcmp(signals[i].name + 3, text) == 0)
+			near = (struct nearest){ text, signals[i].name, 0 };
+		nearest_offer(&near, signals[i].name);
+		if (strcmp(signals[i].name, text) != 0)
+			continue;
+		if (signals[i].refused)
+			node_fault(n, DIAG_ERROR, "cannot end a wait (SIGTERM, SIGINT, SIGHUP, "
+			                          "SIGQUIT, SIGUSR1, ...)");
+		else
+			*set |= UINT64_C(1) << signals[i].number;
+		return;
+	}
+	fmt_init(&f, buf, sizeof(buf));
+	nearest_say(&f, &near);
+	fmt_end(&f);
+	node_fault(n, DIAG_ERROR,
+	           "unknown (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, ...)%s", buf);
+}
+
+static void read_process(void *ctx, const struct node *n, const struct key *k, void *target)
+{
+	struct process_settings *p = target;
+
+	(void)ctx;
+	(void)k;
+	if (!node_is_list(n)) {
+		node_wrong_type(n, "a list of texts, such as [ \"SIGTERM\", \"SIGINT\" ],");
+		return;
+	}
+	p->stop_on = 0;
+	for (unsigned i = 0; i < node_count(n); i++) {
+		struct node name = node_at(n, i);
+
+		add_signal(&name, &p->stop_on);
+	}
+}
+
+/* The descriptor of "fd:N"; -1 if it is none. */
+static int fd_number(const char *s)
+{
+	int n = 0;
+
+	if (!*s || strlen(s) > 6)
+		return -1;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9')
+			return -1;
+		n = n * 10 + (*s - '0');
+	}
+	return n;
+}
+
+/* The path behind "file:" or "unix:" into <out>; false after saying why not. */
+static bool path_from(const char *path, char *out, size_t size, struct fmt *why)
+{
+	size_t len = strlen(path);
+
+	if (*path != '/') {
+		fmt_str(why, "needs an absolute path (file:/var/log/libretry.log)");
+		return false;
+	}
+	if (len >= size) {
+		diag_format(why, "has too long a path (at most %u bytes)", (unsigned)size - 1);
+		return false;
+	}
+	memcpy(out, path, len + 1);
+	return true;
+}
+
+bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why)
+{
+	static const struct choice words[] = {
+		{ "stderr", LOG_TO_STDERR }, { "syslog", LOG_TO_SYSLOG }, { "none", LOG_TO_NONE },
+		{ NULL, 0 },
+	};
+	struct nearest near = nearest_to(text);
+	bool file = strncmp(text, "file:", 5) == 0;
+
+	if (file || strncmp(text, "unix:", 5) == 0) {
+		if (!path_from(text + 5, s->path, sizeof(s->path), why))
+			return false;
+		s->to = file ? LOG_TO_FILE : LOG_TO_UNIX;
+		return true;
+	}
+	if (strncmp(text, "fd:", 3) == 0 && fd_number(text + 3) >= 0) {
+		s->fd = fd_number(text + 3);
+		s->to = LOG_TO_FD;
+		return true;
+	}
+	for (const struct choice *c = words; c->word; c++) {
+		nearest_offer(&near, c->word);
+		if (strcmp(c->word, text) == 0) {
+			s->to = (enum log_to)c->value;
+			return true;
+		}
+	}
+	fmt_str(why, "unknown (stderr, syslog, file:PATH, unix:PATH, fd:N, none)");
+	nearest_say(why, &near);
+	return false;
+}
+
+static void read_log(void *ctx, const struct node *n, const struct key *k, void *target)
+{
+	char buf[256];
+	struct fmt why;
+
+	(void)ctx;
+	(void)k;
+	fmt_init(&why, buf, sizeof(buf));
+	if (!node_text(n)) {
+		node_wrong_type(n, "a text in quotes");
+	} else if (!log_to_parse(node_text(n), target, &why)) {
+		fmt_end(&why);
+		node_fault(n, DIAG_ERROR, "%s", buf);
+	}
+}
+
+/* "to" and "timeline". */
+static void read_stats(void *ctx, const struct node *n, const struct key *k, void *target)
+{
+	const char *text = node_text(n);
+	bool timeline = strcmp(k->name, "timeline") == 0;
+	char path[LOG_PATH_MAX], buf[256];
+	struct fmt why;
+
+	(void)ctx;
+	(void)target;
+	fmt_init(&why, buf, sizeof(buf));
+	if (!text) {
+		node_wrong_type(n, "a text in quotes");
+	} else if (strcmp(text, "none") == 0) {
+		return;
+	} else if (strncmp(text, "file:", 5) == 0) {
+		if (path_from(text + 5, path, sizeof(path), &why)) {
+			node_not_yet(n);
+			return;
+		}
+		fmt_end(&why);
+		node_fault(n, DIAG_ERROR, "%s", buf);
+	} else if (strcmp(text, "shm") == 0 && !timeline) {
+		node_not_yet(n);
+	} else {
+		node_fault(n, DIAG_ERROR, timeline ? "unknown (none, file:PATH)"
+		                                   : "unknown (none, file:PATH, shm)");
+	}
+}
+
+static void fault_condition(void *ctx, const struct node *n, const struct key *k, void *target)
+{
+	(void)target;
+	cond_read(n, k, ctx);
+}
+
+static void check_fault(const struct node *n, const struct checked *c)
+{
+	bool has_call, has_error, has_delay, has_short;
+	struct node call, error, other;
+	struct err e;
+
+	has_call = node_member(n, "call", &call);
+	has_error = node_member(n, "error", &error);
+	has_short = node_member(n, "short_write", &other);
+	if (!has_call)
+		node_say(n, DIAG_ERROR, "call is missing (connect, getaddrinfo, send)");
+	if (has_call && has_short && c->choice != OP_SEND)
+		node_fault(&other, DIAG_ERROR, "only send can be cut short (call = \"send\")");
+	has_delay = node_member(n, "delay", &other);
+	if (!has_error && !has_delay && !has_short)
+		node_say(n, DIAG_ERROR, "does nothing (error, delay or short_write)");
+	if (!has_error || !c->text)
+		return;
+	if (!err_parse(c->text, &e))
+		node_fault(&error, DIAG_ERROR, "unknown (such as ECONNREFUSED or EAI_AGAIN)");
+	else if (has_call && (c->choice == OP_LOOKUP) != (e.domain == ERR_EAI))
+		node_fault(&error, DIAG_ERROR, c->choice == OP_LOOKUP
+		                                   ? "getaddrinfo does not return it (EAI_...)"
+		                                   : "the call does not return it (an errno name)");
+}
+
+static void check_outage(const struct node *n, const struct checked *c)
+{
+	struct node min;
+
+	if (c->min > 0 && c->max > 0 && c->min > c->max && node_member(n, "outage", &min))
+		node_say(&min, DIAG_ERROR, "min is more than max");
+}
+
+static void read_faults(void *ctx, const struct node *n, const struct key *k, void *target)
+{
+	(void)ctx;
+	(void)k;
+	(void)target;
+	if (!node_is_list(n)) {
+		node_wrong_type(n, "a list ( ) of groups { }");
+		return;
+	}
+	for (unsigned i = 0; i < node_count(n); i++) {
+		struct node fault = node_at(n, i);
+		struct checked c = { 0 };
+		struct rule conditions;
+
+		memset(&conditions, 0, sizeof(conditions));
+		if (!group_read(&fault, PLACE_FAULT, &c, fault_condition, &conditions))
+			continue;
+		check_fault(&fault, &c);
+		check_outage(&fault, &c);
+	}
+	if (node_count(n) > 0)
+		node_not_yet(n);
+}
+
+void misc_read(struct loader *ld, const struct node *n)
+{
+	struct checked checked = { 0 };
+
+	if (strcmp(n->key, "process") == 0)
+		group_read(n, PLACE_PROCESS, &ld->out->process, read_process, NULL);
+	else if (strcmp(n->key, "log") == 0)
+		group_read(n, PLACE_LOG, &ld->out->log, read_log, NULL);
+	else if (strcmp(n->key, "stats") == 0)
+		group_read(n, PLACE_STATS, &checked, read_stats, NULL);
+	else
+		group_read(n, PLACE_INJECT, &checked, read_faults, NULL);
+}

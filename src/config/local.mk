@@ -1,0 +1,47 @@
+# rank 2: files and environment to policies. The object that calls libconfig
+# directly is apart, so that the preload cannot link it by accident.
+noinst_LTLIBRARIES += src/config/libconf.la src/config/libconfdirect.la
+src_config_libconf_la_SOURCES = \
+	src/config/arena.c \
+	src/config/arena.h \
+	src/config/check.c \
+	src/config/config.h \
+	src/config/diag.c \
+	src/config/diag.h \
+	src/config/dropins.c \
+	src/config/env.c \
+	src/config/env.h \
+	src/config/group.c \
+	src/config/keys.c \
+	src/config/keys.h \
+	src/config/lcapi.h \
+	src/config/load.c \
+	src/config/load_cond.c \
+	src/config/load_dest.c \
+	src/config/load_errors.c \
+	src/config/load_misc.c \
+	src/config/load_policy.c \
+	src/config/load_program.c \
+	src/config/loader.h \
+	src/config/locate.c \
+	src/config/node.c \
+	src/config/node.h \
+	src/config/number.c \
+	src/config/overrides.c \
+	src/config/parse.c \
+	src/config/parse.h \
+	src/config/scan.c \
+	src/config/scan.h \
+	src/config/scan_state.c \
+	src/config/scan_state.h \
+	src/config/scan_value.c \
+	src/config/slurp.c \
+	src/config/text.c \
+	src/config/text.h \
+	src/config/value.c
+# Loading happens once and may use more stack than a hook.
+src_config_libconf_la_CFLAGS = $(AM_CFLAGS) -Wframe-larger-than=4096
+src_config_libconf_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
+src_config_libconfdirect_la_SOURCES = src/config/lc_direct.c
+src_config_libconfdirect_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
+src_config_libconfdirect_la_LIBADD = $(LIBCONFIG_LIBS)
