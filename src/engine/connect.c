@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/connect.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/compat.h"
+#include "engine/retry.h"
+#include "policy/classify.h"
+
+/* One call under way: the target may move to another address of the name. */
+struct state {
+	struct retry r;
+	const struct connect_call *call;
+	const struct sockaddr *sa;
+	socklen_t len;
+	struct addr addr;
+	struct sockaddr_storage moved_to;
+	bool moved;
+};
+
+static int64_t left_of(int64_t bound, int64_t elapsed)
+{
+	int64_t left;
+
+	if (bound == DUR_NONE)
+		return DUR_NONE;
+	left = dur_sub(bound, elapsed);
+	/* Zero would mean "no bound" to the kernel. */
+	return left > 0 ? left : 1;
+}
+
+/* One attempt. An attempt that attempt_timeout ends counts as ETIMEDOUT; one
+ * that the program's own SO_SNDTIMEO ends stays EINPROGRESS, as in the kernel. */
+static LR_NOINLINE int attempt(struct state *s)
+{
+	const struct engine_ops *ops = s->r.ops;
+	const struct policy *p = s->call->policy;
+	int64_t elapsed = dur_sub(s->r.attempt_began, s->r.began);
+	int64_t own = left_of(s->call->limit, elapsed);
+	int64_t cut = p->attempt_timeout;
+	int64_t limit;
+	int rc;
+
+	if (cut != DUR_NONE && left_of(p->deadline, elapsed) < cut)
+		cut = left_of(p->deadline, elapsed);
+	limit = cut < own ? cut : own;
+	if (s->r.attempt == 1 && cut >= own)
+		limit = DUR_NONE;
+	rc = ops->connect(s->r.ctx, s->call->fd, s->sa, s->len, limit);
+	if (rc == EINPROGRESS && cut < own) {
+		ops->dissolve(s->r.ctx, s->call->fd);
+		return ETIMEDOUT;
+	}
+	/* The kernel may pick the very port that is being connected to, and the
+	 * socket then talks to itself. A program that retries by itself would
+	 * meet this as rarely as anybody; we make it likely, so we look. */
+	if (rc == 0 && s->r.attempt > 1 && s->addr.family != AF_UNIX &&
+	    ops->connected_to_self(s->r.ctx, s->call->fd)) {
+		ops->dissolve(s->r.ctx, s->call->fd);
+		return ECONNREFUSED;
+	}
+	return rc;
+}
+
+static struct addr address_at(const struct name_entry *e, unsigned i, uint16_t port)
+{
+	struct addr a;
+
+	memset(&a, 0, sizeof(a));
+	a.family = e->ips[i].family;
+	a.port = port;
+	memcpy(a.ip, e->ips[i].ip, sizeof(a.ip));
+	return a;
+}
+
+static void log_moved(const struct state *s, const struct addr *to)
+{
+	struct event e;
+
+	memset(&e, 0, sizeof(e));
+	e.kind = EVENT_MOVED;
+	e.op = OP_CONNECT;
+	e.dest = s->r.dest;
+	e.addr = to;
+	e.left = DUR_NONE;
+	s->r.ops->log(s->r.ctx, &e);
+}
+
+/* The next attempts go to <a>, of the same family, on the same socket. */
+static void move_to(struct state *s, const struct addr *a)
+{
+	struct addr to = *a;
+
+	/* A v6 socket talks to v4 addresses in their mapped form only. */
+	to.mapped = s->addr.mapped;
+	s->len = addr_to_sockaddr(&to, &s->moved_to);
+	s->sa = (const struct sockaddr *)&s->moved_to;
+	s->addr = to;
+	s->moved = true;
+	log_moved(s, &to);
+}
+
+/* The walk over several addresses does not apply: one address, or not wanted. */
+static bool walks(const struct state *s)
+{
+	return s->call->name && s->call->name->count > 1 &&
+	       s->call->policy->address_walk == WALK_DETECT;
+}
+
+/* Errors that speak of the address family and not of the server: waiting here
+ * is pointless while the program has another address to try. */
+static bool family_absent(int error)
+{
+	return error == EADDRNOTAVAIL || error == ENETUNREACH;
+}
+
+/*
+ * After the first failure at an address: true if one of the addresses that the
+ * program has still to try could answer, so that the failure goes straight
+ * back. This machine's own addresses are asked for a listener; a remote one is
+ * taken as possible. Nobody is connected to.
+ */
+static bool other_could_answer(const struct state *s, uint32_t untried, int error)
+{
+	const struct name_entry *e = s->call->name;
+
+	for (unsigned i = 0; i < e->count; i++) {
+		struct addr a;
+
+		if (i == e->self || !(untried >> i & 1))
+			continue;
+		if (family_absent(error))
+			return true;
+		a = address_at(e, i, s->addr.port);
+		if (s->r.ops->listening(s->r.ctx, &a) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * After a wait: has another address come alive while this one has not? Moves
+ * there if it is of this socket's family; returns true if the failure is to go
+ * back so that the program tries it itself. An address of the other family
+ * that the program has tried already is out of reach of this socket.
+ */
+static LR_NOINLINE bool look_again(struct state *s)
+{
+	const struct name_entry *e = s->call->name;
+	uint32_t untried;
+
+	if (s->r.ops->listening(s->r.ctx, &s->addr) != 0)
+		return false;
+	untried = names_untried(e);
+	for (unsigned i = 0; i < e->count; i++) {
+		struct addr a = address_at(e, i, s->addr.port);
+
+		if (addr_same_ip(&a, &s->addr) || s->r.ops->listening(s->r.ctx, &a) != 1)
+			continue;
+		if (a.family == s->addr.family) {
+			move_to(s, &a);
+			return false;
+		}
+		if (untried >> i & 1) {
+			names_set_pending(e, s->r.attempt - 1, s->r.waited);
+			log_moved(s, &a);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first failure of this call: whose business is it? True: not ours now. */
+static LR_NOINLINE bool goes_straight_back(struct state *s, int error)
+{
+	const struct name_entry *e = s->call->name;
+	struct err err = { ERR_ERRNO, error };
+	uint32_t untried;
+	int64_t exhausted;
+
+	if (!walks(s))
+		return false;
+	untried = names_tried(e);
+	/* An error that nobody retries needs no looking around. */
+	if (!policy_retries(s->call->policy, OP_CONNECT, err, error, false) ||
+	    s->call->policy->max_attempts <= 1)
+		return false;
+	exhausted = names_exhausted_at(e);
+	if (exhausted && dur_sub(s->r.began, exhausted) < NAME_GRACE) {
+		retry_end(&s->r, err, REASON_NAME_EXHAUSTED);
+		return true;
+	}
+	if (untried && other_could_answer(s, untried, error)) {
+		retry_end(&s->r, err, REASON_OTHER_ADDRESS);
+		return true;
+	}
+	return false;
+}
+
+/* Not failures that anybody retries: the kernel goes on with the attempt, or
+ * the program must see it at once. */
+static bool native(int error)
+{
+	return error == EINTR || error == EINPROGRESS || error == EALREADY || error == EISCONN;
+}
+
+static int run(struct state *s, int error)
+{
+	if (error == 0) {
+		error = attempt(s);
+		if (error == 0)
+			return 0;
+	}
+	if (native(error))
+		return error;
+	if (s->r.attempt == 1 && goes_straight_back(s, error))
+		return error;
+	while (retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error)) {
+		if (walks(s) && look_again(s))
+			return error;
+		error = attempt(s);
+		if (error == 0 || native(error))
+			return error;
+	}
+	if (walks(s) && s->r.attempt > 1)
+		names_set_exhausted(s->call->name, s->r.ops->now(s->r.ctx));
+	return error;
+}
+
+int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,
+                   int error)
+{
+	char dest[DEST_TEXT_MAX];
+	struct state s = { .call = call, .sa = call->sa, .len = call->len, .addr = *call->addr };
+
+	dest_text(dest, sizeof(dest), call->name ? call->name->name : NULL, call->addr,
+	          call->addr->port);
+	s.r = (struct retry){ .ops = ops,
+	                      .ctx = ctx,
+	                      .op = OP_CONNECT,
+	                      .mode = call->mode,
+	                      .policy = call->policy,
+	                      .rule = call->rule,
+	                      .dest = dest,
+	                      .addr = &s.addr,
+	                      .began = call->began,
+	                      .attempt_began = call->began,
+	                      .limit = call->limit,
+	                      .attempt = 1 };
+	error = run(&s, error);
+	if (error == 0)
+		retry_succeeded(&s.r);
+	return error;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connect.h - the loop of a blocking connect, on one descriptor.
+ *
+ * Linux lets a stream socket whose connect failed be connected again with its
+ * options, bound port and number kept (measured: TCP, Unix), so nothing of the
+ * program's is replaced. Holds no lock and no state outside the caller's frame:
+ * a siglongjmp, a cancellation or a close() from a handler may end it anywhere.
+ */
+#ifndef LIBRETRY_ENGINE_CONNECT_H
+#define LIBRETRY_ENGINE_CONNECT_H
+
+#include "engine/ops.h"
+#include "state/names.h"
+
+struct connect_call {
+	int fd;
+	const struct sockaddr *sa;
+	socklen_t len;
+	const struct addr *addr;       /* <sa>, parsed */
+	const struct name_entry *name; /* the look-up it came from; NULL */
+	const struct policy *policy;
+	const struct rule *rule;       /* NULL: none matched */
+	enum mode mode;
+	int64_t began;                 /* ns, before the first attempt */
+	int64_t limit;                 /* ns, SO_SNDTIMEO of the program; DUR_NONE */
+};
+
+/* After a name with several addresses has used up its retries, connects to it
+ * go straight through for this long, so that a list of three dead addresses
+ * is waited for once and not three times. */
+#define NAME_GRACE (1 * DUR_S)
+
+/*
+ * <error>: what the first attempt failed with; 0: no attempt was made yet.
+ * Returns 0, or the errno value for the program: always the last real one.
+ */
+int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,
+                   int error);
+
+#endif

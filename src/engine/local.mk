@@ -1,0 +1,7 @@
+# rank 3: the retry loops, over an ops table
+noinst_LTLIBRARIES += src/engine/libengine.la
+src_engine_libengine_la_SOURCES = \
+	src/engine/connect.c src/engine/connect.h \
+	src/engine/ops.h \
+	src/engine/resolve.c src/engine/resolve.h \
+	src/engine/retry.c src/engine/retry.h

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops.h - the seam: what an engine may ask of the world.
+ *
+ * preload/ fills it from libc, the simulator from a scripted world with a
+ * virtual clock, unit tests from fakes; the engine above it is the same.
+ * Every call answers with values; none of them sets errno for the engine.
+ */
+#ifndef LIBRETRY_ENGINE_OPS_H
+#define LIBRETRY_ENGINE_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "log/event.h"
+#include "policy/policy.h"
+
+/* How a wait ended. */
+enum wake {
+	WAKE_TIMEOUT = 0,
+	WAKE_INTERRUPTED, /* a handler without SA_RESTART ran */
+	WAKE_STOPPING     /* a signal of stop_on was caught */
+};
+
+struct engine_ops {
+	/* connect(fd, sa, len): 0 or an errno value. <limit> ns bounds this
+	 * attempt (DUR_NONE: the socket's own settings do); an attempt that it
+	 * ends answers EINPROGRESS and goes on in the kernel until dissolve. */
+	int (*connect)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
+	               int64_t limit);
+	/* One look-up of <call> (the caller's own description): the result in
+	 * its own domain, {.., 0} = success; *sys_errno = errno after it. */
+	struct err (*lookup)(void *ctx, void *call, int64_t limit, int *sys_errno);
+	/* True if the connected <fd> is connected to itself. */
+	bool (*connected_to_self)(void *ctx, int fd);
+	/* connect(AF_UNSPEC): make <fd> ready for another attempt. */
+	void (*dissolve)(void *ctx, int fd);
+	/* Whether something listens at <a>, found out without connecting: 1 yes,
+	 * 0 no, -1 not known (a remote address). */
+	int (*listening)(void *ctx, const struct addr *a);
+	/* CLOCK_MONOTONIC in ns. */
+	int64_t (*now)(void *ctx);
+	/* Waits until <until> (clock of now). A cancellation point. */
+	enum wake (*wait)(void *ctx, int64_t until);
+	/* Whether retrying has been stopped (a signal of stop_on). */
+	bool (*stopping)(void *ctx);
+	uint64_t (*random)(void *ctx);
+	void (*log)(void *ctx, const struct event *e);
+	bool (*log_wants)(void *ctx, enum log_level level);
+};
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * retry.h - what the loops of connect and look-up have in common: decide, log,
+ * wait, count. One struct retry per call of the program, on its stack.
+ */
+#ifndef LIBRETRY_ENGINE_RETRY_H
+#define LIBRETRY_ENGINE_RETRY_H
+
+#include "engine/ops.h"
+
+/* Room for "name:port" with the longest host name. */
+#define DEST_TEXT_MAX (255 + 1 + 5 + 1)
+
+struct retry {
+	const struct engine_ops *ops;
+	void *ctx;
+	enum op op;
+	enum mode mode;
+	const struct policy *policy;
+	const struct rule *rule; /* NULL: none matched */
+	const char *dest;        /* for the log */
+	const struct addr *addr; /* NULL for a look-up */
+	int64_t began;           /* when the operation began */
+	int64_t attempt_began;   /* when the current attempt began */
+	int64_t limit;           /* the program's own bound, ns; DUR_NONE */
+	unsigned attempt;        /* the current one, from 1 */
+	int64_t waited;          /* ns, all waits so far */
+	int64_t previous_wait;
+};
+
+/* "db1:5432", "[::1]:80", "/run/x.sock", "@name", "db1" (port < 0). <host>
+ * NULL: the printed address. */
+void dest_text(char *text, size_t size, const char *host, const struct addr *a, int port);
+
+/*
+ * The attempt r->attempt failed with <e> (<sys_errno> for EAI_SYSTEM). Decides
+ * and logs; waits if it is to be tried again. True: r->attempt has been counted
+ * up, make the next attempt. False: hand <e> to the program.
+ */
+bool retry_after(struct retry *r, struct err e, int sys_errno);
+
+/* The program gets <e> after attempt r->attempt for <reason>: "passed" if
+ * nothing of ours happened yet, else "gave-up". */
+void retry_end(const struct retry *r, struct err e, enum reason reason);
+
+/* The attempt r->attempt succeeded: "recovered", unless it was the first. */
+void retry_succeeded(const struct retry *r);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * names.h - what the resolver said: name -> ordered addresses, per process.
+ *
+ * A connect() knows only an address; rules speak of names, and whether to wait
+ * depends on the other addresses of the same look-up. Bounded (NAMES_LOOKUPS
+ * look-ups of NAMES_ADDRS addresses, the oldest goes first), static, lock-free:
+ * a slot is guarded by a sequence number, a writer that finds it taken gives
+ * up, a reader that sees it change looks elsewhere. So everything here is safe
+ * in signal handlers, threads and a forked child, and what is lost under such
+ * a race is one remembered look-up. errno untouched, no system call.
+ */
+#ifndef LIBRETRY_STATE_NAMES_H
+#define LIBRETRY_STATE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+
+#define NAMES_LOOKUPS 128
+#define NAMES_ADDRS 16
+#define NAMES_NAME_MAX 256
+
+struct name_ip {
+	uint8_t family; /* AF_INET or AF_INET6, mapped ones folded */
+	uint8_t ip[16];
+};
+
+/* One remembered look-up, copied out. */
+struct name_entry {
+	uint64_t id;          /* which look-up; 0 = none */
+	unsigned count;       /* addresses kept */
+	unsigned self;        /* index of the address that was asked for */
+	char name[NAMES_NAME_MAX];
+	struct name_ip ips[NAMES_ADDRS];
+};
+
+/* Fills <out> from a socket address; false if it is no IP. */
+bool name_ip_from(struct name_ip *out, const struct sockaddr *sa, socklen_t len);
+
+/* Adds <ip> to the <count> entries at <ips> unless it is there or they are
+ * full; returns the new count. */
+unsigned name_ip_add(struct name_ip *ips, unsigned count, const struct name_ip *ip);
+
+/*
+ * Remembers that <name> has the <count> addresses <ips>. <thread> identifies
+ * the calling thread (any value of its own). A look-up of the same name and
+ * families by the same thread is replaced. Names that do not fit are not remembered.
+ */
+void names_remember(const char *name, const struct name_ip *ips, unsigned count,
+                    uintptr_t thread);
+
+/* The newest look-up that answered with <a>, one of <thread> before others;
+ * false if there is none. */
+bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out);
+
+/*
+ * A connect to address <e>->self failed: mark it, and return the set of
+ * addresses (bit n: index n) that the program has not tried since. Trying an
+ * address a second time begins a new round.
+ */
+uint32_t names_tried(const struct name_entry *e);
+/* The same set, without marking anything. */
+uint32_t names_untried(const struct name_entry *e);
+
+/* The retries for this name are used up at <now> (ns); asked about by
+ * names_exhausted_at(), 0 = never. */
+void names_set_exhausted(const struct name_entry *e, int64_t now);
+int64_t names_exhausted_at(const struct name_entry *e);
+
+/*
+ * Attempts made (and ns waited) at one address before the failure went back
+ * to the program so that it tries another one: whoever then succeeds reports
+ * the recovery. names_any_pending() is one load, for the success path.
+ */
+void names_set_pending(const struct name_entry *e, unsigned attempts, int64_t waited);
+bool names_any_pending(void);
+/* Takes what is pending for the look-up; false if nothing is. */
+bool names_take_pending(const struct name_entry *e, unsigned *attempts, int64_t *waited);
+
+/* Forgets everything (tests). */
+void names_reset(void);
+
+#endif

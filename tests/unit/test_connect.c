@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/connect.h"
+
+#include "policy/builtin.h"
+#include "tests/unit/unit.h"
+#include "tests/unit/world.h"
+
+static struct world w;
+static struct policy p;
+static struct addr target;
+static struct sockaddr_storage target_sa;
+static struct connect_call call;
+static struct name_entry name;
+
+static struct name_ip name_ip_of(const char *text)
+{
+	struct addr a;
+	struct name_ip ip;
+
+	ck_assert(addr_parse_ip(&a, text));
+	ip.family = a.family;
+	memcpy(ip.ip, a.ip, sizeof(ip.ip));
+	return ip;
+}
+
+static void aim_at(const char *text)
+{
+	ck_assert(addr_parse_ip(&target, text));
+	target.port = 5432;
+	call.sa = (struct sockaddr *)&target_sa;
+	call.len = addr_to_sockaddr(&target, &target_sa);
+	call.addr = &target;
+	if (call.name)
+		call.name = names_find(&target, 1, &name) ? &name : NULL;
+}
+
+static void setup(void)
+{
+	world_init(&w);
+	names_reset();
+	p = builtin_default();
+	p.backoff.jitter = JITTER_NONE;
+	memset(&call, 0, sizeof(call));
+	call.fd = 3;
+	call.policy = &p;
+	call.limit = DUR_NONE;
+	call.began = w.clock;
+	aim_at("127.0.0.1");
+}
+
+/* The name "db" with these addresses; the call goes to the first. */
+static void name_db(const char *const *ips, unsigned count)
+{
+	struct name_ip list[NAMES_ADDRS];
+
+	for (unsigned i = 0; i < count; i++)
+		list[i] = name_ip_of(ips[i]);
+	names_remember("db", list, count, 1);
+	call.name = &name;
+	aim_at(ips[0]);
+	ck_assert_ptr_nonnull(call.name);
+}
+
+static void script(unsigned count, const int *results)
+{
+	memcpy(w.results, results, count * sizeof(*results));
+	w.result_count = count;
+}
+#define SCRIPT(...) script(ARRAY_LEN(((int[]){ __VA_ARGS__ })), (int[]){ __VA_ARGS__ })
+
+/* Makes the first attempt through the engine, as a policy with a time limit
+ * does; the waits and the logic are the same as after a bare one. */
+static int run(void)
+{
+	call.began = w.clock;
+	return engine_connect(&world_ops, &w, &call, 0);
+}
+
+/* The seed's seven rows: calls, waits, result. */
+START_TEST(seven_rows)
+{
+	static const struct {
+		const char *what;
+		unsigned max_attempts;
+		enum jitter jitter;
+		int64_t base, max;
+		int results[4];
+		unsigned result_count;
+		int error;
+		unsigned calls, waits;
+		int64_t wait[4];
+	} rows[] = {
+		{ "2.25 first success: one call, no wait", 6, JITTER_NONE, DUR_S, 30 * DUR_S, { 0 },
+		  1, 0, 1, 0, { 0 } },
+		{ "2.26 two failures, then success: three calls, two waits", 6, JITTER_NONE, DUR_S,
+		  30 * DUR_S, { ECONNREFUSED, ETIMEDOUT, 0 }, 3, 0, 3, 2, { 1, 2 } },
+		{ "2.27 no retries: one call, the error at once", 1, JITTER_NONE, DUR_S, 30 * DUR_S,
+		  { ECONNREFUSED }, 1, ECONNREFUSED, 1, 0, { 0 } },
+		{ "2.28 not retryable: the error, no wait", 6, JITTER_NONE, DUR_S, 30 * DUR_S,
+		  { EACCES }, 1, EACCES, 1, 0, { 0 } },
+		{ "2.29 limit reached: the last error, no wait after it", 3, JITTER_NONE, DUR_S,
+		  30 * DUR_S, { ECONNREFUSED, ECONNREFUSED, EHOSTUNREACH }, 3, EHOSTUNREACH, 3, 2,
+		  { 1, 2 } },
+		{ "2.30 one second, cap three: 1 2 3 3", 5, JITTER_NONE, DUR_S, 3 * DUR_S,
+		  { ECONNREFUSED }, 1, ECONNREFUSED, 5, 4, { 1, 2, 3, 3 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		setup();
+		p.max_attempts = rows[i].max_attempts;
+		p.backoff.jitter = rows[i].jitter;
+		p.backoff.base = rows[i].base;
+		p.backoff.max = rows[i].max;
+		script(rows[i].result_count, rows[i].results);
+		ck_assert_msg(run() == rows[i].error, "%s", rows[i].what);
+		ck_assert_msg(w.calls == rows[i].calls, "%s", rows[i].what);
+		ck_assert_msg(w.wait_count == rows[i].waits, "%s", rows[i].what);
+		for (unsigned j = 0; j < rows[i].waits; j++)
+			ck_assert_msg(w.waits[j] == rows[i].wait[j] * DUR_S, "%s", rows[i].what);
+	}
+	/* 2.31 full jitter: each wait within its ceiling. */
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		static const int64_t ceiling[] = { 1, 2, 3, 3 };
+
+		setup();
+		prng_seed(&w.random, seed);
+		p.backoff.jitter = JITTER_FULL;
+		p.backoff.base = DUR_S;
+		p.backoff.max = 3 * DUR_S;
+		SCRIPT(ECONNREFUSED);
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, 4);
+		for (unsigned j = 0; j < 4; j++) {
+			ck_assert_int_ge(w.waits[j], 0);
+			ck_assert_int_le(w.waits[j], ceiling[j] * DUR_S);
+		}
+	}
+}
+END_TEST
+
+START_TEST(log_of_a_recovery)
+{
+	setup();
+	SCRIPT(ECONNREFUSED, ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.event_count, 3);
+	ck_assert(w.events[0].kind == EVENT_RETRY && w.events[0].attempt == 1);
+	ck_assert_uint_eq(w.events[0].max_attempts, 5);
+	ck_assert_str_eq(w.dests[0], "127.0.0.1:5432");
+	ck_assert_int_eq(w.events[0].error.code, ECONNREFUSED);
+	ck_assert_int_eq(w.events[0].elapsed, DUR_MS);
+	ck_assert_int_eq(w.events[0].left, 30 * DUR_S - DUR_MS);
+	ck_assert(w.events[1].kind == EVENT_RETRY && w.events[1].attempt == 2);
+	ck_assert(w.events[2].kind == EVENT_RECOVERED && w.events[2].attempts == 3);
+	ck_assert_int_eq(w.events[2].waited, 300 * DUR_MS);
+}
+END_TEST
+
+START_TEST(log_of_a_failure)
+{
+	setup();
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 4);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1);
+	ck_assert(w.events[4].reason == REASON_ATTEMPTS && w.events[4].attempts == 5);
+	/* A success at the first attempt, or a failure that is not ours, says
+	 * nothing. */
+	setup();
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.event_count, 0);
+	setup();
+	SCRIPT(EACCES);
+	ck_assert_int_eq(run(), EACCES);
+	ck_assert_uint_eq(w.event_count, 0);
+	setup();
+	w.level = LOG_DEBUG_LEVEL;
+	SCRIPT(EACCES);
+	run();
+	ck_assert_uint_eq(world_count(&w, EVENT_PASSED), 1);
+}
+END_TEST
+
+START_TEST(deadline_stops_before_the_wait_that_would_pass_it)
+{
+	setup();
+	p.max_attempts = 1000;
+	p.backoff.base = DUR_S;
+	p.backoff.max = DUR_S;
+	p.deadline = 5 * DUR_S;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_int_lt(w.clock - call.began, 5 * DUR_S);
+	ck_assert_uint_eq(w.calls, 5);
+	ck_assert(w.events[w.event_count - 1].reason == REASON_DEADLINE);
+}
+END_TEST
+
+START_TEST(attempt_timeout_is_clipped_and_counts_as_etimedout)
+{
+	setup();
+	p.attempt_timeout = 2 * DUR_S;
+	p.deadline = 5 * DUR_S;
+	p.backoff.base = DUR_S;
+	w.call_time = 2 * DUR_S;
+	SCRIPT(EINPROGRESS);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(w.limits[0], 2 * DUR_S);
+	ck_assert_int_eq(w.limits[1], 2 * DUR_S);
+	ck_assert_uint_eq(w.dissolved, 2);
+	setup();
+	p.attempt_timeout = 4 * DUR_S;
+	p.deadline = 6 * DUR_S;
+	p.backoff.base = DUR_S;
+	w.call_time = 4 * DUR_S;
+	SCRIPT(EINPROGRESS);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_int_eq(w.limits[1], 1 * DUR_S);
+}
+END_TEST
+
+/* A SO_SNDTIMEO of the program's bounds the whole call, and an attempt that
+ * it ends goes on in the kernel: the program expects EINPROGRESS. */
+START_TEST(the_programs_own_bound)
+{
+	setup();
+	call.limit = DUR_S;
+	SCRIPT(EINPROGRESS);
+	ck_assert_int_eq(run(), EINPROGRESS);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_eq(w.limits[0], DUR_NONE); /* its own value stands */
+	ck_assert_uint_eq(w.dissolved, 0);
+	setup();
+	call.limit = DUR_S;
+	p.max_attempts = 100;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_int_lt(w.clock - call.began, DUR_S);
+	ck_assert_int_eq(w.limits[1], DUR_S - 101 * DUR_MS);
+	setup();
+	call.limit = DUR_S;
+	p.attempt_timeout = 3 * DUR_S;
+	SCRIPT(ECONNREFUSED, EINPROGRESS);
+	ck_assert_int_eq(run(), EINPROGRESS);
+	ck_assert_uint_eq(w.dissolved, 0);
+}
+END_TEST
+
+START_TEST(native_results_go_straight_through)
+{
+	static const int codes[] = { EINTR, EINPROGRESS, EALREADY, EISCONN };
+
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+		setup();
+		SCRIPT(codes[i]);
+		ck_assert_int_eq(run(), codes[i]);
+		ck_assert_uint_eq(w.wait_count, 0);
+		setup();
+		SCRIPT(ECONNREFUSED, codes[i]);
+		ck_assert_int_eq(run(), codes[i]);
+		ck_assert_uint_eq(w.wait_count, 1);
+	}
+}
+END_TEST
+
+START_TEST(interrupted_waits_return_the_last_real_error)
+{
+	setup();
+	SCRIPT(ECONNREFUSED);
+	w.wake_at = 2;
+	w.wake = WAKE_INTERRUPTED;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert(w.events[2].kind == EVENT_GAVE_UP && w.events[2].reason == REASON_INTERRUPTED);
+	ck_assert_uint_eq(w.events[2].attempts, 2);
+	setup();
+	SCRIPT(ECONNREFUSED);
+	w.wake_at = 1;
+	w.wake = WAKE_STOPPING;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert(w.events[1].kind == EVENT_GAVE_UP && w.events[1].reason == REASON_STOPPING);
+	/* After a stop signal nothing is retried. */
+	setup();
+	w.stop = true;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(w.wait_count, 0);
+}
+END_TEST
+
+START_TEST(self_connection_counts_as_refused)
+{
+	setup();
+	SCRIPT(ECONNREFUSED, 0, 0);
+	w.self_connect = true;
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 3);
+	ck_assert_uint_eq(w.dissolved, 1);
+	ck_assert_int_eq(w.events[1].error.code, ECONNREFUSED);
+	/* Not looked for at the first attempt: that is the program's own. */
+	setup();
+	SCRIPT(0);
+	w.self_connect = true;
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+}
+END_TEST
+
+START_TEST(observe_decides_and_changes_nothing)
+{
+	setup();
+	call.mode = MODE_OBSERVE;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(w.wait_count, 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_WOULD_RETRY), 1);
+	ck_assert_int_eq(w.events[0].wait, 100 * DUR_MS);
+}
+END_TEST
+
+static const char *const both[] = { "::1", "127.0.0.1" };
+static const char *const pair[] = { "127.0.0.1", "127.0.0.2" };
+static const char *const remote[] = { "192.0.2.1", "192.0.2.2", "192.0.2.3" };
+
+START_TEST(another_address_that_is_alive_is_left_to_the_program)
+{
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	w.level = LOG_DEBUG_LEVEL;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 0);
+	ck_assert(w.events[0].kind == EVENT_PASSED && w.events[0].reason == REASON_OTHER_ADDRESS);
+	ck_assert_str_eq(w.dests[0], "db:5432");
+}
+END_TEST
+
+START_TEST(nobody_alive_waits_at_the_first_address)
+{
+	setup();
+	name_db(both, 2);
+	SCRIPT(ECONNREFUSED, ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.wait_count, 2);
+}
+END_TEST
+
+START_TEST(other_family_comes_alive_during_the_wait)
+{
+	unsigned attempts = 0;
+	int64_t waited = 0;
+
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listeners[0].from = w.clock + 250 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	/* 100 ms: not yet; 200 ms more: alive, so no attempt at the dead one. */
+	ck_assert_uint_eq(w.wait_count, 2);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+	ck_assert(names_any_pending());
+	ck_assert(names_take_pending(&name, &attempts, &waited));
+	ck_assert_uint_eq(attempts, 2);
+	ck_assert_int_eq(waited, 300 * DUR_MS);
+	ck_assert(!names_any_pending());
+}
+END_TEST
+
+START_TEST(same_family_comes_alive_and_is_moved_to)
+{
+	setup();
+	name_db(pair, 2);
+	/* The program has tried the second one before: it is at its last. */
+	aim_at("127.0.0.2");
+	names_tried(&name);
+	aim_at("127.0.0.1");
+	w.listeners[0].address = "127.0.0.2";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(w.targets[1].ip[3], 2);
+	ck_assert_int_eq(w.targets[1].port, 5432);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
+}
+END_TEST
+
+START_TEST(remote_addresses_are_possible_until_tried)
+{
+	setup();
+	name_db(remote, 3);
+	SCRIPT(ETIMEDOUT);
+	for (unsigned i = 0; i < 2; i++) {
+		aim_at(remote[i]);
+		ck_assert_int_eq(run(), ETIMEDOUT);
+		ck_assert_uint_eq(w.wait_count, 0);
+	}
+	aim_at(remote[2]);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
+START_TEST(three_dead_addresses_are_waited_for_once)
+{
+	static const char *const dead[] = { "127.0.0.1", "127.0.0.2", "127.0.0.3" };
+
+	setup();
+	name_db(dead, 3);
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < 3; i++) {
+		aim_at(dead[i]);
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, 4);
+		w.clock += DUR_MS;
+	}
+	/* Later it is a new call like any other. */
+	w.clock += 2 * NAME_GRACE;
+	aim_at(dead[0]);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 8);
+}
+END_TEST
+
+START_TEST(an_absent_family_is_no_verdict)
+{
+	setup();
+	name_db(both, 2);
+	SCRIPT(EADDRNOTAVAIL);
+	ck_assert_int_eq(run(), EADDRNOTAVAIL);
+	ck_assert_uint_eq(w.wait_count, 0);
+	/* At the last address it is waited for like the others. */
+	aim_at("127.0.0.1");
+	ck_assert_int_eq(run(), EADDRNOTAVAIL);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
+START_TEST(address_walk_each_and_off_do_not_look_around)
+{
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED);
+	p.address_walk = WALK_EACH;
+	run();
+	ck_assert_uint_eq(w.wait_count, 4);
+	p.address_walk = WALK_OFF;
+	run();
+	ck_assert_uint_eq(w.wait_count, 8);
+	ck_assert_uint_eq(w.listening_asked, 0);
+}
+END_TEST
+
+UNIT_MAIN("connect", &seven_rows, &log_of_a_recovery, &log_of_a_failure,
+          &deadline_stops_before_the_wait_that_would_pass_it,
+          &attempt_timeout_is_clipped_and_counts_as_etimedout, &the_programs_own_bound,
+          &native_results_go_straight_through, &interrupted_waits_return_the_last_real_error,
+          &self_connection_counts_as_refused, &observe_decides_and_changes_nothing,
+          &another_address_that_is_alive_is_left_to_the_program,
+          &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
+          &same_family_comes_alive_and_is_moved_to, &remote_addresses_are_possible_until_tried,
+          &three_dead_addresses_are_waited_for_once, &an_absent_family_is_no_verdict,
+          &address_walk_each_and_off_do_not_look_around)

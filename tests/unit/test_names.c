@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "state/names.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+static struct name_ip v4(unsigned char a, unsigned char b, unsigned char c, unsigned char d)
+{
+	struct name_ip ip = { .family = AF_INET, .ip = { a, b, c, d } };
+
+	return ip;
+}
+
+static struct addr addr4(unsigned char a, unsigned char b, unsigned char c, unsigned char d)
+{
+	struct addr x;
+
+	memset(&x, 0, sizeof(x));
+	x.family = AF_INET;
+	x.ip[0] = a;
+	x.ip[1] = b;
+	x.ip[2] = c;
+	x.ip[3] = d;
+	return x;
+}
+
+static void remember1(const char *name, struct name_ip ip, uintptr_t thread)
+{
+	names_remember(name, &ip, 1, thread);
+}
+
+START_TEST(remembers_and_finds)
+{
+	struct name_ip list[] = { v4(10, 0, 0, 1), v4(10, 0, 0, 2) };
+	struct addr a = addr4(10, 0, 0, 2);
+	struct addr other = addr4(10, 0, 0, 3);
+	struct name_entry e;
+
+	names_reset();
+	ck_assert(!names_find(&a, 1, &e));
+	names_remember("db1", list, 2, 1);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_str_eq(e.name, "db1");
+	ck_assert_uint_eq(e.count, 2);
+	ck_assert_uint_eq(e.self, 1);
+	ck_assert(names_find(&a, 2, &e)); /* another thread resolved it */
+	ck_assert(!names_find(&other, 1, &e));
+}
+END_TEST
+
+START_TEST(newest_wins_own_thread_first)
+{
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_entry e;
+
+	names_reset();
+	remember1("mine", v4(10, 0, 0, 1), 1);
+	remember1("theirs", v4(10, 0, 0, 1), 2);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_str_eq(e.name, "mine");
+	ck_assert(names_find(&a, 3, &e));
+	ck_assert_str_eq(e.name, "theirs");
+	remember1("mine2", v4(10, 0, 0, 1), 1);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_str_eq(e.name, "mine2");
+}
+END_TEST
+
+START_TEST(bounded)
+{
+	struct name_ip many[NAMES_ADDRS + 5];
+	char name[300];
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_entry e;
+	unsigned count = 0;
+
+	names_reset();
+	for (unsigned i = 0; i < NAMES_LOOKUPS + 1; i++) {
+		snprintf(name, sizeof(name), "host%u", i);
+		remember1(name, v4(10, 0, (unsigned char)(i >> 8), (unsigned char)(i + 1)), 1);
+	}
+	/* The oldest has made room, the rest is there. */
+	ck_assert(!names_find(&a, 1, &e));
+	a = addr4(10, 0, 0, 2);
+	ck_assert(names_find(&a, 1, &e));
+
+	for (unsigned i = 0; i < ARRAY_LEN(many); i++) {
+		struct name_ip ip = v4(11, 0, 0, (unsigned char)i);
+
+		count = name_ip_add(many, count, &ip);
+		count = name_ip_add(many, count, &ip);
+	}
+	ck_assert_uint_eq(count, NAMES_ADDRS);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	names_remember(name, many, 1, 1); /* too long: not remembered */
+	a = addr4(11, 0, 0, 0);
+	ck_assert(!names_find(&a, 1, &e));
+	names_remember("none", many, 0, 1);
+	names_remember("", many, 1, 1);
+	ck_assert(!names_find(&a, 1, &e));
+}
+END_TEST
+
+START_TEST(one_slot_per_name_thread_and_families)
+{
+	struct name_ip six = { .family = AF_INET6, .ip = { [15] = 1 } };
+	struct addr a = addr4(10, 0, 0, 1);
+	struct addr b = addr4(10, 0, 0, 2);
+	struct addr c;
+	struct name_entry e;
+
+	names_reset();
+	remember1("db", v4(10, 0, 0, 1), 1);
+	names_remember("db", &six, 1, 1);
+	remember1("db", v4(10, 0, 0, 2), 1);
+	ck_assert(!names_find(&a, 1, &e)); /* replaced */
+	ck_assert(names_find(&b, 1, &e));
+	memset(&c, 0, sizeof(c));
+	c.family = AF_INET6;
+	c.ip[15] = 1;
+	ck_assert(names_find(&c, 1, &e)); /* asked for apart, not replaced */
+}
+END_TEST
+
+START_TEST(tried_rounds)
+{
+	struct name_ip list[] = { v4(10, 0, 0, 1), v4(10, 0, 0, 2), v4(10, 0, 0, 3) };
+	struct addr a[3] = { addr4(10, 0, 0, 1), addr4(10, 0, 0, 2), addr4(10, 0, 0, 3) };
+	struct name_entry e;
+
+	names_reset();
+	names_remember("db", list, 3, 1);
+	names_find(&a[0], 1, &e);
+	ck_assert_uint_eq(names_untried(&e), 7);
+	ck_assert_uint_eq(names_tried(&e), 6);
+	names_find(&a[1], 1, &e);
+	ck_assert_uint_eq(names_tried(&e), 4);
+	names_find(&a[2], 1, &e);
+	ck_assert_uint_eq(names_tried(&e), 0);
+	names_find(&a[1], 1, &e); /* a second time: a new round */
+	ck_assert_uint_eq(names_tried(&e), 5);
+	names_remember("db", list, 3, 1);
+	names_find(&a[0], 1, &e);
+	ck_assert_uint_eq(names_untried(&e), 7);
+}
+END_TEST
+
+START_TEST(exhausted_and_pending)
+{
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_entry e;
+	struct name_entry gone;
+	unsigned attempts;
+	int64_t waited;
+
+	names_reset();
+	remember1("db", v4(10, 0, 0, 1), 1);
+	names_find(&a, 1, &e);
+	ck_assert_int_eq(names_exhausted_at(&e), 0);
+	names_set_exhausted(&e, 77);
+	ck_assert_int_eq(names_exhausted_at(&e), 77);
+	ck_assert(!names_any_pending());
+	names_set_pending(&e, 3, 500);
+	ck_assert(names_any_pending());
+	ck_assert(names_take_pending(&e, &attempts, &waited));
+	ck_assert_uint_eq(attempts, 3);
+	ck_assert_int_eq(waited, 500);
+	ck_assert(!names_take_pending(&e, &attempts, &waited));
+	ck_assert(!names_any_pending());
+	/* A look-up that was overwritten answers like none. */
+	gone = e;
+	gone.id = 12345;
+	ck_assert_uint_eq(names_tried(&gone), 0);
+	names_set_pending(&gone, 1, 1);
+	ck_assert(!names_any_pending());
+}
+END_TEST
+
+static void *hammer(void *arg)
+{
+	uintptr_t thread = (uintptr_t)arg;
+	struct name_entry e;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned char k = (unsigned char)(i % 200);
+		char name[16];
+		struct addr a = addr4(10, k, k, k);
+
+		snprintf(name, sizeof(name), "n%u", k);
+		remember1(name, v4(10, k, k, k), thread);
+		/* Whatever is found belongs together. */
+		if (names_find(&a, thread, &e)) {
+			ck_assert_str_eq(e.name, name);
+			names_tried(&e);
+			names_set_exhausted(&e, i);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(threads_see_whole_entries)
+{
+	pthread_t t[4];
+
+	names_reset();
+	for (uintptr_t i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, hammer, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+END_TEST
+
+UNIT_MAIN("names", &remembers_and_finds, &newest_wins_own_thread_first, &bounded,
+          &one_slot_per_name_thread_and_families, &tried_rounds, &exhausted_and_pending,
+          &threads_see_whole_entries)

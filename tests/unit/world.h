@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world.h - a scripted world for the engine: results in order, a virtual
+ * clock, and a record of what was asked for.
+ */
+#ifndef LIBRETRY_TESTS_WORLD_H
+#define LIBRETRY_TESTS_WORLD_H
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "engine/ops.h"
+#include "engine/retry.h"
+#include "log/event.h"
+
+#define WORLD_MAX 64
+
+struct world {
+	int64_t clock;
+	int64_t call_time;             /* each attempt takes this long */
+	int results[WORLD_MAX];        /* errno or resolver codes; past the end: the last */
+	unsigned result_count;
+	enum err_domain domain;        /* of look-ups */
+	int sys_errno;
+	unsigned calls;                /* attempts made */
+	int64_t limits[WORLD_MAX];     /* the limit of each attempt */
+	struct addr targets[WORLD_MAX];
+	int64_t waits[WORLD_MAX];
+	unsigned wait_count;
+	unsigned wake_at;              /* the n-th wait (from 1) ends with .wake */
+	enum wake wake;
+	bool stop;
+	bool self_connect;             /* the next success is a self-connection */
+	unsigned dissolved;
+	/* Listeners, by printed address and the clock from which they listen. */
+	struct {
+		const char *address;
+		int64_t from;
+	} listeners[4];
+	unsigned listener_count;
+	unsigned listening_asked;
+	struct prng random;
+	struct event events[WORLD_MAX];
+	char dests[WORLD_MAX][DEST_TEXT_MAX];
+	unsigned event_count;
+	enum log_level level;
+};
+
+static int world_result(struct world *w)
+{
+	unsigned i = w->calls++;
+
+	w->clock += w->call_time;
+	if (w->result_count == 0)
+		return 0;
+	return w->results[i < w->result_count ? i : w->result_count - 1];
+}
+
+static int world_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
+                         int64_t limit)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	if (w->calls < WORLD_MAX) {
+		w->limits[w->calls] = limit;
+		addr_from_sockaddr(&w->targets[w->calls], sa, len);
+	}
+	return world_result(w);
+}
+
+static struct err world_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
+{
+	struct world *w = ctx;
+
+	(void)call;
+	if (w->calls < WORLD_MAX)
+		w->limits[w->calls] = limit;
+	*sys_errno = w->sys_errno;
+	return (struct err){ w->domain, world_result(w) };
+}
+
+static bool world_self(void *ctx, int fd)
+{
+	struct world *w = ctx;
+	bool was = w->self_connect;
+
+	(void)fd;
+	w->self_connect = false;
+	return was;
+}
+
+static void world_dissolve(void *ctx, int fd)
+{
+	(void)fd;
+	((struct world *)ctx)->dissolved++;
+}
+
+static int world_listening(void *ctx, const struct addr *a)
+{
+	struct world *w = ctx;
+	char text[ADDR_TEXT_MAX];
+	struct fmt f;
+
+	fmt_init(&f, text, sizeof(text));
+	addr_fmt_ip(&f, a);
+	fmt_end(&f);
+	w->listening_asked++;
+	if (!addr_is_loopback(a))
+		return -1;
+	for (unsigned i = 0; i < w->listener_count; i++)
+		if (strcmp(w->listeners[i].address, text) == 0)
+			return w->clock >= w->listeners[i].from;
+	return 0;
+}
+
+static int64_t world_now(void *ctx)
+{
+	return ((struct world *)ctx)->clock;
+}
+
+static enum wake world_wait(void *ctx, int64_t until)
+{
+	struct world *w = ctx;
+
+	if (w->wait_count < WORLD_MAX)
+		w->waits[w->wait_count] = until - w->clock;
+	w->wait_count++;
+	if (w->wait_count == w->wake_at)
+		return w->wake;
+	w->clock = until;
+	return WAKE_TIMEOUT;
+}
+
+static bool world_stopping(void *ctx)
+{
+	return ((struct world *)ctx)->stop;
+}
+
+static uint64_t world_random(void *ctx)
+{
+	return prng_next(&((struct world *)ctx)->random);
+}
+
+static void world_log(void *ctx, const struct event *e)
+{
+	struct world *w = ctx;
+	unsigned i = w->event_count;
+
+	if (event_level(e) > w->level || i >= WORLD_MAX)
+		return;
+	w->events[i] = *e;
+	if (e->dest)
+		snprintf(w->dests[i], sizeof(w->dests[i]), "%s", e->dest);
+	w->events[i].dest = w->dests[i];
+	w->event_count++;
+}
+
+static bool world_log_wants(void *ctx, enum log_level level)
+{
+	return level <= ((struct world *)ctx)->level;
+}
+
+static const struct engine_ops world_ops = {
+	.connect = world_connect,
+	.lookup = world_lookup,
+	.connected_to_self = world_self,
+	.dissolve = world_dissolve,
+	.listening = world_listening,
+	.now = world_now,
+	.wait = world_wait,
+	.stopping = world_stopping,
+	.random = world_random,
+	.log = world_log,
+	.log_wants = world_log_wants,
+};
+
+static inline unsigned world_count(const struct world *w, enum event_kind kind)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < w->event_count; i++)
+		n += w->events[i].kind == kind;
+	return n;
+}
+
+static inline void world_init(struct world *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->clock = 1000 * DUR_S;
+	w->call_time = DUR_MS;
+	w->level = LOG_INFO_LEVEL;
+	prng_seed(&w->random, 1);
+}
+
+#endif
