@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+
+#include "log/log.h"
+#include "preload/configure.h"
+#include "preload/runtime.h"
+
+/* In rank order. None of them takes a lock or makes a system call: the child
+ * may have been forked from a signal handler or a threaded program. */
+static void child(void)
+{
+	log_postfork_child();
+	runtime_postfork_child();
+	thread_random_postfork_child();
+}
+
+void atfork_register(void)
+{
+	pthread_atfork(NULL, NULL, child);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* probe.h - questions about sockets and addresses, put to the kernel. */
+#ifndef LIBRETRY_PRELOAD_PROBE_H
+#define LIBRETRY_PRELOAD_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+
+/*
+ * Whether a TCP listener would take a connection to <a> (address and port): 1
+ * yes, 0 no, -1 not known, because the address is not this machine's or the
+ * kernel does not tell. Nobody is connected to. Opens a descriptor for the
+ * moment (CLOEXEC), keeps errno, is no cancellation point.
+ */
+int probe_listening(const struct addr *a);
+
+/* The type of socket <fd> (SOCK_STREAM ...); negative if it is none. */
+int probe_socket_type(int fd);
+
+/* O_NONBLOCK is set on <fd>; a bad descriptor counts as such. */
+bool probe_nonblocking(int fd);
+
+/* SO_SNDTIMEO of <fd> in ns; DUR_NONE if it has none. */
+int64_t probe_send_timeout(int fd);
+
+/* Both ends of the connection are the same address and port. */
+bool probe_connected_to_self(int fd);
+
+#endif

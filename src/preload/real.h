@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * real.h - the functions below us: libc's, or the next preload's.
+ *
+ * Three worlds, three spellings: real.connect is libc's, connect is the
+ * exported one-liner, wrap_connect is ours.
+ */
+#ifndef LIBRETRY_PRELOAD_REAL_H
+#define LIBRETRY_PRELOAD_REAL_H
+
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+struct real {
+#define SYMBOL(ret, name, params, args, missing) ret(*name) params;
+#define ALIAS(ret, name, target, params, args)
+#include "preload/symbols.def"
+#undef SYMBOL
+#undef ALIAS
+};
+
+extern struct real real;
+
+/* The wrappers, one per row, in wrap_*.c and signal.c. */
+#define SYMBOL(ret, name, params, args, missing) ret wrap_##name params;
+#define ALIAS(ret, name, target, params, args)
+#include "preload/symbols.def"
+#undef SYMBOL
+#undef ALIAS
+
+/*
+ * Looks all of them up. Idempotent, no malloc (none of the look-ups fails in a
+ * glibc), so a hook that runs before our constructor may call it. A name that
+ * libc lacks, or that leads back to us, becomes a function that fails with
+ * ENOSYS.
+ */
+void real_bind(void);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/prng.h"
+#include "log/log.h"
+#include "policy/builtin.h"
+#include "policy/match.h"
+#include "preload/configure.h"
+#include "preload/real.h"
+#include "preload/signal.h"
+
+/* How often a changed file is looked for, and how many new versions one
+ * process takes: an old one is never freed, a waiting thread may be using it. */
+#define RELOAD_EVERY (2 * DUR_S)
+#define RELOAD_MAX 100
+
+/* The longest that a thread waits for another one's loading. */
+#define LOAD_PATIENCE (2 * DUR_S)
+
+_Atomic unsigned runtime_gate = GATE_UNINIT;
+
+static struct env env;
+static char config_path[512];
+static bool config_exists;
+
+static struct config *_Atomic current;
+static const struct policy *_Atomic program_policy;
+static _Atomic int program_mode = -1; /* -1: the program's rule says nothing */
+
+/* Loading: one thread at a time, no lock that a fork could leave behind. */
+static _Atomic uintptr_t loader; /* thread_key(), 0: nobody */
+static _Atomic int64_t last_check;
+static _Atomic uint64_t fingerprint;
+static unsigned reloads;
+
+static _Atomic pid_t owner;
+
+/* A log descriptor is known by what it is now: later the program may have put
+ * something else under its number. */
+static void identify_log_fd(void)
+{
+	static struct log_settings s;
+	const char *to = env_get(&env, ENV_LOG);
+
+	if (!to || strncmp(to, "fd:", 3) != 0)
+		return;
+	s = builtin_log();
+	s.to = LOG_TO_FD;
+	s.fd = 0;
+	for (to += 3; *to >= '0' && *to <= '9' && s.fd < 100000000; to++)
+		s.fd = s.fd * 10 + (*to - '0');
+	log_configure(&s);
+}
+
+static void init(void)
+{
+	int saved = errno;
+	unsigned gate = 0;
+	struct utsname host;
+
+	real_bind();
+	/* A program's .preinit_array (AddressSanitizer's, for one) runs before
+	 * libc's own constructor sets environ: pass through until it is there. */
+	if (!environ)
+		return;
+	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
+	if (env_flag(&env, ENV_DISABLE)) {
+		gate = GATE_OFF;
+	} else {
+		log_start();
+		identify_log_fd();
+		if (uname(&host) != 0)
+			host.nodename[0] = '\0';
+		config_exists = config_locate(&env, SYSCONFDIR, host.nodename, config_path,
+		                              sizeof(config_path));
+		/* With a file, the policy of the very first attempt depends on
+		 * it (attempt_timeout), so the first call reads it. Without one
+		 * the variables can ask for the same, or for a log of what is
+		 * passed through. */
+		if (config_exists || env_get(&env, ENV_ATTEMPT_TIMEOUT) ||
+		    env_get(&env, ENV_POLICY) || env_get(&env, ENV_LOG_LEVEL))
+			gate = GATE_LOAD;
+		atfork_register();
+	}
+	atomic_store(&runtime_gate, gate);
+	errno = saved;
+}
+
+/* A hook of ours may run before this: it then does the same by itself. */
+__attribute__((constructor)) static void construct(void)
+{
+	if (gate_now() & GATE_UNINIT)
+		init();
+}
+
+/* Nothing that hooks need goes away here: exit handlers still call them. */
+__attribute__((destructor)) static void destruct(void)
+{
+	if (!(gate_now() & GATE_PASS))
+		log_flush();
+}
+
+/* What libretry thinks of this program: its entry in "programs". */
+static bool program_enabled(const struct config *c)
+{
+	char exe[512];
+	ssize_t n;
+	const struct program_rule *rule;
+
+	atomic_store(&program_policy, NULL);
+	atomic_store(&program_mode, -1);
+	if (c->set.program_count == 0)
+		return true;
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return true;
+	exe[n] = '\0';
+	rule = match_program(&c->set, exe);
+	if (!rule)
+		return true;
+	atomic_store(&program_policy, rule->policy);
+	if (rule->mode_set)
+		atomic_store(&program_mode, (int)rule->mode);
+	return rule->enabled;
+}
+
+static void publish(struct config *c)
+{
+	unsigned gate = GATE_REPORT;
+
+	log_configure(&c->log);
+	signal_stop_on(c->process.stop_on);
+	/* A report is still due when everything else is off. */
+	if (!program_enabled(c) || (c->errors && env_flag(&env, ENV_STRICT)))
+		gate |= GATE_OFF;
+	if (c->before_connect)
+		gate |= GATE_BEFORE_CONNECT;
+	if (c->before_lookup)
+		gate |= GATE_BEFORE_LOOKUP;
+	atomic_store(&current, c);
+	atomic_store(&runtime_gate, gate);
+}
+
+/*
+ * Loads and publishes; the caller is <loader>. Signals and cancellation wait
+ * meanwhile: a handler that jumped out would leave the dynamic linker and the
+ * allocator in the middle of their work.
+ */
+static void load(bool again)
+{
+	sigset_t all;
+	sigset_t before;
+	int cancel;
+	struct config *c;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	c = configure_load(config_exists ? config_path : NULL, &env, again);
+	if (c && again && c->errors) {
+		/* Reported; what was good stays in force. */
+		config_free(c);
+	} else if (c) {
+		publish(c);
+	}
+	atomic_store(&fingerprint, configure_fingerprint(atomic_load(&current), config_path));
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Takes the right to load; waits for another thread that has it. True: load. */
+static bool become_loader(void)
+{
+	uintptr_t nobody = 0;
+	int64_t until = dur_add(monotonic_now(), LOAD_PATIENCE);
+
+	while (!atomic_compare_exchange_strong(&loader, &nobody, thread_key())) {
+		if (nobody == thread_key() || monotonic_now() > until)
+			return false;
+		nobody = 0;
+		/* Rare (two first failures at once) and short (a file is read). */
+		usleep(1000);
+		if (atomic_load(&current))
+			return false;
+	}
+	return true;
+}
+
+static void load_once(void)
+{
+	if (atomic_load(&current) || !become_loader())
+		return;
+	if (!atomic_load(&current))
+		load(false);
+	atomic_store(&loader, 0);
+}
+
+/* A failure is the moment to look: a program that is well needs no new rules. */
+static void reload_if_changed(const struct config *c)
+{
+	int64_t now = monotonic_now();
+	int64_t last = atomic_load(&last_check);
+	uintptr_t nobody = 0;
+
+	if (!c->process.reload || !config_exists || now - last < RELOAD_EVERY ||
+	    reloads >= RELOAD_MAX || !atomic_compare_exchange_strong(&last_check, &last, now))
+		return;
+	if (last == 0 || configure_fingerprint(c, config_path) == atomic_load(&fingerprint))
+		return;
+	if (!atomic_compare_exchange_strong(&loader, &nobody, thread_key()))
+		return;
+	reloads++;
+	load(true);
+	atomic_store(&loader, 0);
+}
+
+unsigned runtime_enter(void)
+{
+	int saved = errno;
+
+	if (gate_now() & GATE_UNINIT)
+		init();
+	if ((gate_now() & GATE_LOAD) && runtime_owns_process())
+		load_once();
+	errno = saved;
+	return gate_now() & ~(unsigned)GATE_LOAD;
+}
+
+void runtime_report(void)
+{
+	if (atomic_fetch_and(&runtime_gate, ~(unsigned)GATE_REPORT) & GATE_REPORT)
+		configure_report(atomic_load(&current), &env);
+}
+
+const struct config *runtime_config(void)
+{
+	int saved = errno;
+	const struct config *c = atomic_load(&current);
+
+	if (!c) {
+		load_once();
+	} else {
+		reload_if_changed(c);
+	}
+	errno = saved;
+	return atomic_load(&current);
+}
+
+const struct policy *runtime_default_policy(const struct config *c)
+{
+	const struct policy *p = atomic_load(&program_policy);
+
+	/* The environment stands above the file: LIBRETRY_POLICY is already in
+	 * fallback_policy. */
+	return p && !env_get(&env, ENV_POLICY) ? p : c->set.fallback_policy;
+}
+
+enum mode runtime_mode(const struct config *c)
+{
+	int mode = atomic_load(&program_mode);
+
+	return mode >= 0 && !env_get(&env, ENV_MODE) ? (enum mode)mode : c->mode;
+}
+
+bool runtime_owns_process(void)
+{
+	pid_t known = atomic_load(&owner);
+	pid_t now = getpid();
+
+	if (known == 0) {
+		atomic_compare_exchange_strong(&owner, &known, now);
+		return true;
+	}
+	return known == now;
+}
+
+bool runtime_seed(uint64_t *seed)
+{
+	const char *text = env_get(&env, ENV_SEED);
+
+	if (!text)
+		return false;
+	*seed = hash_bytes(text, strlen(text), 0);
+	return true;
+}
+
+void runtime_postfork_child(void)
+{
+	atomic_store(&owner, 0);
+	/* The thread that was loading does not exist here. */
+	atomic_store(&loader, 0);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime.h - the guest's state in this process: is it on, what is configured.
+ *
+ * The gate is one word, zero in a process where a call may go straight to the
+ * real function: one load on the success path. Everything else happens behind
+ * a bit of it, or after a failure.
+ */
+#ifndef LIBRETRY_PRELOAD_RUNTIME_H
+#define LIBRETRY_PRELOAD_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compat.h"
+#include "config/config.h"
+#include "log/event.h"
+
+enum gate {
+	GATE_UNINIT = 1,         /* the constructor has not run */
+	GATE_OFF = 2,            /* switched off: everything passes through */
+	GATE_LOAD = 4,           /* a configuration file exists and is not read yet */
+	GATE_BEFORE_CONNECT = 8, /* a policy wants something before the first attempt */
+	GATE_BEFORE_LOOKUP = 16,
+	GATE_REPORT = 32,        /* what loading found is still to be logged */
+	GATE_PASS = GATE_UNINIT | GATE_OFF /* what runtime_enter() leaves: pass through */
+};
+
+extern _Atomic unsigned runtime_gate;
+
+static inline unsigned gate_now(void)
+{
+	return atomic_load_explicit(&runtime_gate, memory_order_relaxed);
+}
+
+/*
+ * Does what the gate asks for (initialises, loads the configuration) and
+ * returns the bits that remain. errno untouched. Faults of the configuration
+ * are not logged yet: see runtime_report(). Loading blocks signals and
+ * cancellation in this thread while it lasts, may allocate, and is done by one
+ * thread; another that comes meanwhile waits for it, at most 2 s.
+ */
+unsigned runtime_enter(void);
+
+/* Logs what loading found, once: at a connect, or before the first line about
+ * a call. Not at a look-up that is well: some libraries look their own host
+ * name up whenever they are loaded. */
+void runtime_report(void);
+
+/* Settings in force after a failure; NULL: behave as if absent (no memory, or
+ * called while this very thread loads them). Loads them if nobody has, and
+ * looks for a changed file at most every 2 s. errno untouched. */
+const struct config *runtime_config(void);
+
+/* The policy where no rule matches, and the mode, for this program. */
+const struct policy *runtime_default_policy(const struct config *c);
+enum mode runtime_mode(const struct config *c);
+
+/* Whether this process is the one that we think it is: false in a vfork child,
+ * which shares our memory and must change nothing. One getpid(). */
+bool runtime_owns_process(void);
+
+/* LIBRETRY_SEED; false if it is not set. */
+bool runtime_seed(uint64_t *seed);
+
+/* In the child after fork. */
+void runtime_postfork_child(void);
+
+/* A number that differs between threads alive at one time. No system call. */
+uintptr_t thread_key(void);
+
+/* Random bits of this thread's own generator: seeded from the kernel at first
+ * use, and again after fork, so that forked workers do not march in step. */
+uint64_t thread_random(void);
+void thread_random_postfork_child(void);
+
+#endif

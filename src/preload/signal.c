@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/signal.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/sys.h"
+#include "policy/builtin.h"
+#include "preload/real.h"
+#include "preload/runtime.h"
+
+#define SIGNALS 64
+#define SHORT_STOP (30 * DUR_S)
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449 /* the same on every architecture, Linux 5.16 */
+#endif
+
+/* uapi struct futex_waitv, which older headers lack. */
+struct waitv {
+	uint64_t val;
+	uint64_t uaddr;
+	uint32_t flags;
+	uint32_t reserved;
+};
+#define WAITV_32_PRIVATE (2 | 128)
+
+/* struct __kernel_timespec: 64 bits on every architecture. */
+struct kernel_timespec {
+	int64_t tv_sec;
+	int64_t tv_nsec;
+};
+
+/*
+ * The program's handlers, one table per calling convention, so that a signal
+ * arriving between two sigaction() calls cannot reach a handler with the wrong
+ * arguments. Only functions are recorded: a vfork child that resets its signals
+ * before exec shares this memory, and must not take the parent's handler away.
+ * (A vfork child that installs a function would; none is known to.)
+ */
+static void (*_Atomic handlers1[SIGNALS + 1])(int);
+static void (*_Atomic handlers3[SIGNALS + 1])(int, siginfo_t *, void *);
+
+static _Atomic uint64_t stop_on; /* 0: not set, the built-in ones count */
+static _Atomic uint32_t stop_word;
+static _Atomic uint32_t waiters;
+static _Atomic int64_t stop_until;
+static _Atomic int unlogged;
+
+static bool in_stop_set(int sig)
+{
+	uint64_t mask = atomic_load_explicit(&stop_on, memory_order_relaxed);
+
+	if (!mask)
+		mask = builtin_process().stop_on;
+	return sig > 0 && sig < SIGNALS && (mask >> sig & 1);
+}
+
+int64_t monotonic_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * DUR_S + t.tv_nsec;
+}
+
+/* Async-signal-safe: atomics and one system call if somebody waits. */
+static void caught(int sig)
+{
+	int saved = errno;
+	int64_t until = INT64_MAX;
+	int64_t old;
+
+	if (!in_stop_set(sig))
+		return;
+	if (sig != SIGTERM)
+		until = dur_add(monotonic_now(), SHORT_STOP);
+	old = atomic_load(&stop_until);
+	while (old < until && !atomic_compare_exchange_weak(&stop_until, &old, until))
+		;
+	atomic_store(&unlogged, sig);
+	atomic_fetch_add(&stop_word, 1);
+	if (atomic_load(&waiters))
+		syscall(SYS_futex, &stop_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	errno = saved;
+}
+
+static void trampoline1(int sig)
+{
+	void (*handler)(int) = atomic_load(&handlers1[sig]);
+
+	caught(sig);
+	if (handler)
+		handler(sig);
+}
+
+static void trampoline3(int sig, siginfo_t *info, void *context)
+{
+	void (*handler)(int, siginfo_t *, void *) = atomic_load(&handlers3[sig]);
+
+	caught(sig);
+	if (handler)
+		handler(sig, info, context);
+}
+
+/* SIG_DFL, SIG_IGN, SIG_HOLD and SIG_ERR are small numbers, not functions. A
+ * trampoline handed back to us (read by a raw system call) is left alone. */
+static bool is_own_function(sighandler_t h)
+{
+	return h != SIG_DFL && h != SIG_IGN && h != SIG_HOLD && h != SIG_ERR && h != trampoline1 &&
+	       (void (*)(void))h != (void (*)(void))trampoline3;
+}
+
+static bool interposed(int sig)
+{
+	unsigned gate = gate_now();
+
+	if (lr_unlikely(gate & GATE_UNINIT))
+		gate = runtime_enter();
+	return !(gate & GATE_PASS) && in_stop_set(sig);
+}
+
+/* What the kernel has, as the program wrote it. */
+static void unwrap(int sig, struct sigaction *old, void (*h1)(int),
+                   void (*h3)(int, siginfo_t *, void *))
+{
+	(void)sig;
+	if (old->sa_flags & SA_SIGINFO) {
+		if (old->sa_sigaction == trampoline3)
+			old->sa_sigaction = h3;
+	} else if (old->sa_handler == trampoline1) {
+		old->sa_handler = h1;
+	}
+}
+
+int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	void (*h1)(int);
+	void (*h3)(int, siginfo_t *, void *);
+	struct sigaction mine;
+	int rc;
+
+	if (!interposed(sig))
+		return real.sigaction(sig, act, old);
+	h1 = atomic_load(&handlers1[sig]);
+	h3 = atomic_load(&handlers3[sig]);
+	if (act && is_own_function(act->sa_handler)) {
+		mine = *act;
+		if (act->sa_flags & SA_SIGINFO) {
+			atomic_store(&handlers3[sig], act->sa_sigaction);
+			mine.sa_sigaction = trampoline3;
+		} else {
+			atomic_store(&handlers1[sig], act->sa_handler);
+			mine.sa_handler = trampoline1;
+		}
+		act = &mine;
+	}
+	rc = real.sigaction(sig, act, old);
+	if (rc != 0) {
+		atomic_store(&handlers1[sig], h1);
+		atomic_store(&handlers3[sig], h3);
+	} else if (old) {
+		unwrap(sig, old, h1, h3);
+	}
+	return rc;
+}
+
+/* signal(), sysv_signal() and sigset(): one handler in, the old one out. <set>
+ * points into struct real, which interposed() may be the first to fill in. */
+static sighandler_t set_simple(sighandler_t (*const *set)(int, sighandler_t), int sig,
+                               sighandler_t handler)
+{
+	sighandler_t before;
+	sighandler_t old;
+
+	if (!interposed(sig))
+		return (*set)(sig, handler);
+	before = atomic_load(&handlers1[sig]);
+	if (is_own_function(handler)) {
+		atomic_store(&handlers1[sig], handler);
+		handler = trampoline1;
+	}
+	old = (*set)(sig, handler);
+	if (old == SIG_ERR)
+		atomic_store(&handlers1[sig], before);
+	else if (old == trampoline1)
+		return before;
+	else if ((void (*)(void))old == (void (*)(void))trampoline3)
+		return (sighandler_t)(void (*)(void))atomic_load(&handlers3[sig]);
+	return old;
+}
+
+sighandler_t wrap_signal(int sig, sighandler_t handler)
+{
+	return set_simple(&real.signal, sig, handler);
+}
+
+sighandler_t wrap_sysv_signal(int sig, sighandler_t handler)
+{
+	return set_simple(&real.sysv_signal, sig, handler);
+}
+
+sighandler_t wrap_sigset(int sig, sighandler_t handler)
+{
+	return set_simple(&real.sigset, sig, handler);
+}
+
+void signal_stop_on(uint64_t mask)
+{
+	uint64_t before = atomic_load(&stop_on);
+
+	if (!before)
+		before = builtin_process().stop_on;
+	/* Bit 0 is no signal: it tells "none" from "not set". */
+	atomic_store(&stop_on, mask | 1);
+	for (int sig = 1; sig < SIGNALS; sig++) {
+		struct sigaction act;
+
+		if (!(mask >> sig & 1) || (before >> sig & 1))
+			continue;
+		if (real.sigaction(sig, NULL, &act) == 0 && is_own_function(act.sa_handler))
+			wrap_sigaction(sig, &act, NULL);
+	}
+}
+
+bool signal_stopping(void)
+{
+	int64_t until = atomic_load_explicit(&stop_until, memory_order_relaxed);
+
+	return until != 0 && (until == INT64_MAX || monotonic_now() < until);
+}
+
+int signal_take_unlogged(void)
+{
+	return atomic_exchange(&unlogged, 0);
+}
+
+/* All but the two that libc keeps to itself (cancellation, setuid in all
+ * threads), which must not wait for us. */
+#define HELD (~(UINT64_C(3) << 31))
+
+void signal_hold(struct signal_hold *h)
+{
+	uint64_t held = HELD;
+
+	h->before = 0;
+	h->interrupted = false;
+	sys_sigmask(SIG_BLOCK, &held, &h->before);
+}
+
+/* Whether a handler for <sig> would interrupt a blocking system call. */
+static bool interrupts(int sig)
+{
+	struct sigaction act;
+
+	return real.sigaction(sig, NULL, &act) == 0 && act.sa_handler != SIG_DFL &&
+	       act.sa_handler != SIG_IGN && !(act.sa_flags & SA_RESTART);
+}
+
+void signal_let(struct signal_hold *h)
+{
+	uint64_t pending = 0;
+
+	sys_sigpending(&pending);
+	pending &= ~h->before;
+	for (int sig = 1; pending && sig <= SIGNALS; sig++, pending >>= 1)
+		if ((pending & 1) && interrupts(sig))
+			h->interrupted = true;
+	sys_sigmask(SIG_SETMASK, &h->before, NULL);
+}
+
+void signal_hold_again(struct signal_hold *h)
+{
+	uint64_t held = HELD;
+
+	(void)h;
+	sys_sigmask(SIG_BLOCK, &held, NULL);
+}
+
+void signal_release(struct signal_hold *h)
+{
+	sys_sigmask(SIG_SETMASK, &h->before, NULL);
+}
+
+/* The kernel's clock, by a system call: under faketime and its like the
+ * library's may run at another speed, and a wait on the kernel's clock must
+ * not be longer for it. */
+static int64_t kernel_now(void)
+{
+	struct timespec t = { 0, 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * DUR_S + t.tv_nsec;
+}
+
+/*
+ * One sleep in the kernel. futex_waitv() with an absolute time-out is
+ * restarted by the kernel after a handler with SA_RESTART and interrupted by
+ * one without (measured, Linux 6.18), the rule that connect() itself follows.
+ * Plain FUTEX_WAIT with a time-out is interrupted by both.
+ */
+static int sleep_in_kernel(uint32_t expected, int64_t until)
+{
+	struct kernel_timespec at = { until / DUR_S, until % DUR_S };
+	struct waitv wait = { .val = expected,
+		              .uaddr = (uintptr_t)&stop_word,
+		              .flags = WAITV_32_PRIVATE };
+	int type;
+	long rc;
+
+	/* As libc does around its own blocking calls: cancellation may strike
+	 * here, where nothing is held. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	rc = syscall(SYS_futex_waitv, &wait, 1, 0, &at, CLOCK_MONOTONIC);
+	if (rc < 0 && (errno == ENOSYS || errno == EPERM)) {
+		struct timespec relative = dur_timespec(dur_sub(until, kernel_now()));
+
+		rc = syscall(SYS_futex, &stop_word, FUTEX_WAIT_PRIVATE, expected, &relative, NULL,
+		             0);
+	}
+	pthread_setcanceltype(type, NULL);
+	return rc < 0 ? errno : 0;
+}
+
+enum wake signal_wait(int64_t until)
+{
+	int saved = errno;
+	uint32_t word = atomic_load(&stop_word);
+	enum wake wake = WAKE_TIMEOUT;
+	int64_t rest = dur_sub(until, monotonic_now());
+	int64_t kernel_until;
+
+	if (signal_stopping())
+		return WAKE_STOPPING;
+	if (rest <= 0)
+		return WAKE_TIMEOUT;
+	kernel_until = dur_add(kernel_now(), rest);
+	/* A thread that is cancelled or jumps out leaves its count: then a stop
+	 * signal makes one needless system call, nothing else. */
+	atomic_fetch_add(&waiters, 1);
+	for (;;) {
+		int error = sleep_in_kernel(word, kernel_until);
+
+		if (signal_stopping() || atomic_load(&stop_word) != word) {
+			wake = WAKE_STOPPING;
+			break;
+		}
+		if (error == EINTR) {
+			wake = WAKE_INTERRUPTED;
+			break;
+		}
+		/* Anything else but a wake-up for nothing: treat the time as over
+		 * rather than spin. */
+		if (error != 0 || kernel_now() >= kernel_until)
+			break;
+	}
+	atomic_fetch_sub(&waiters, 1);
+	errno = saved;
+	return wake;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal.h - the signals that end waits, and the wait itself.
+ *
+ * A wait must end when the program has caught SIGTERM & Co. in any thread, and
+ * the kernel tells only the thread that ran the handler. So for those signals
+ * a trampoline is installed in front of the program's handler: it sets a flag,
+ * wakes the waiters and calls the handler with the arguments it got. The
+ * program's own flags and mask are installed unchanged, and it reads its own
+ * handler back. SIG_DFL and SIG_IGN are never touched.
+ */
+#ifndef LIBRETRY_PRELOAD_SIGNAL_H
+#define LIBRETRY_PRELOAD_SIGNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/ops.h"
+
+/* Which signals stop retrying (bit n: signal n). Handlers that are installed
+ * already for a newly named signal get their trampoline now. */
+void signal_stop_on(uint64_t mask);
+
+/* A stop signal was caught and its effect lasts: SIGTERM's for good; that of the
+ * others, which programs survive (reload, back to the prompt, a JVM's thread
+ * dump), 30 s. */
+bool signal_stopping(void);
+
+/* The stop signal that nobody has logged yet; 0 if there is none. */
+int signal_take_unlogged(void);
+
+/*
+ * Between a failed attempt and the wait, and between the wait and the next
+ * attempt, a few hundred microseconds go by (mostly the log's). A signal that
+ * arrives there must not be lost on the wait: its handler would run, and the
+ * wait begin after it. So signals are held back while we work, and let through
+ * around real calls and waits. What is left open is the instant between letting
+ * them through and entering the kernel, as in any program that uses alarm().
+ */
+struct signal_hold {
+	uint64_t before;  /* the thread's mask, as the kernel has it */
+	bool interrupted; /* one whose handler has no SA_RESTART arrived meanwhile */
+};
+
+void signal_hold(struct signal_hold *h);    /* begin; h is initialised */
+void signal_let(struct signal_hold *h);     /* let through; notes .interrupted */
+void signal_hold_again(struct signal_hold *h);
+void signal_release(struct signal_hold *h); /* end: the mask as it was */
+
+/*
+ * Sleeps until <until> (ns of CLOCK_MONOTONIC as the program sees it). A
+ * cancellation point. Holds nothing, keeps errno. Ends early as a blocking
+ * system call would: when a handler without SA_RESTART ran (the kernel decides,
+ * by futex_waitv(); where that is missing, by any handler), and for a stop
+ * signal caught in any thread.
+ */
+enum wake signal_wait(int64_t until);
+
+/* CLOCK_MONOTONIC in ns, by the vDSO. errno untouched. */
+int64_t monotonic_now(void);
+
+#endif

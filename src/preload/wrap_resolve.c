@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * getaddrinfo() and the gethostbyname() family. glibc does its own lookups and
+ * connects below these without passing a symbol (measured), so a look-up is
+ * repeated as a whole. What succeeds is remembered: rules by host name and the
+ * walk over several addresses need it at the connect that follows.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/resolve.h"
+#include "engine/retry.h"
+#include "log/log.h"
+#include "policy/match.h"
+#include "preload/ops.h"
+#include "preload/real.h"
+#include "preload/runtime.h"
+#include "preload/signal.h"
+#include "state/names.h"
+
+/* The port of <service> if it is a number; names are the resolver's business. */
+static int port_of(const char *service)
+{
+	int port = 0;
+
+	if (!service || !*service)
+		return -1;
+	for (; *service; service++) {
+		if (*service < '0' || *service > '9' || port > 65535)
+			return -1;
+		port = port * 10 + (*service - '0');
+	}
+	return port > 65535 ? -1 : port;
+}
+
+static bool is_literal(const char *host)
+{
+	struct addr a;
+
+	return addr_parse_ip(&a, host);
+}
+
+/* A look-up of the program's, in a form that can be made again. */
+struct request {
+	const char *host;
+	int port;
+	enum proto proto;
+	struct lookup_again again;
+};
+
+static LR_NOINLINE struct err drive(const struct request *q, const struct config *c,
+                                    int64_t began, struct err error, int *sys_errno)
+{
+	struct dest d = {
+		.op = OP_LOOKUP, .host = q->host, .port = q->port, .proto = q->proto
+	};
+	const struct rule *rule = match_rule(&c->set, &d);
+	struct lookup_call call = { .host = q->host,
+		                    .port = q->port,
+		                    .policy = rule ? rule->policy : runtime_default_policy(c),
+		                    .rule = rule,
+		                    .mode = runtime_mode(c),
+		                    .began = began,
+		                    .call = (void *)&q->again };
+
+	struct signal_hold hold;
+
+	signal_hold(&hold);
+	error = engine_lookup(&preload_ops, &hold, &call, error, sys_errno);
+	signal_release(&hold);
+	return error;
+}
+
+/* Whether a look-up that failed, or is about to be made, is ours to handle. */
+static const struct config *ours(const char *host)
+{
+	const struct config *c;
+
+	if (!host || is_literal(host) || !runtime_owns_process())
+		return NULL;
+	c = runtime_config();
+	return gate_now() & GATE_OFF ? NULL : c;
+}
+
+/*
+ * The common course: <q> is made through its .again.make, retried if that
+ * failed for a passing reason; the answer's own output is in the arguments.
+ */
+static struct err resolve(const struct request *q, unsigned gate)
+{
+	int entry_errno = errno;
+	int64_t began = monotonic_now();
+	const struct config *c;
+	struct err e = { ERR_EAI, 0 };
+	int sys_errno = entry_errno;
+
+	if (gate & GATE_BEFORE_LOOKUP) {
+		c = ours(q->host);
+		if (c) {
+			errno = entry_errno;
+			e = drive(q, c, began, e, &sys_errno);
+			errno = e.code ? sys_errno : entry_errno;
+			return e;
+		}
+	}
+	errno = entry_errno;
+	e = q->again.make(q->again.args, &sys_errno);
+	if (lr_likely(e.code == 0))
+		return e;
+	c = ours(q->host);
+	if (c) {
+		e = drive(q, c, began, e, &sys_errno);
+		if (e.code == 0)
+			sys_errno = entry_errno;
+	}
+	errno = sys_errno;
+	return e;
+}
+
+struct gai_args {
+	const char *node;
+	const char *service;
+	const struct addrinfo *hints;
+	struct addrinfo **res;
+};
+
+static struct err make_gai(void *args, int *sys_errno)
+{
+	struct gai_args *a = args;
+	int rc = real.getaddrinfo(a->node, a->service, a->hints, a->res);
+
+	*sys_errno = errno;
+	return (struct err){ ERR_EAI, rc };
+}
+
+static LR_NOINLINE void remember_gai(const char *node, const struct addrinfo *list)
+{
+	struct name_ip ips[NAMES_ADDRS];
+	struct name_ip ip;
+	unsigned count = 0;
+
+	/* The bound is for a list that a broken module made circular. */
+	for (unsigned i = 0; list && i < 1024; list = list->ai_next, i++)
+		if (list->ai_addr && name_ip_from(&ip, list->ai_addr, list->ai_addrlen))
+			count = name_ip_add(ips, count, &ip);
+	names_remember(node, ips, count, thread_key());
+}
+
+int wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                     struct addrinfo **res)
+{
+	struct gai_args args = { node, service, hints, res };
+	struct request q = { .host = node,
+		             .port = port_of(service),
+		             .proto = hints && hints->ai_socktype == SOCK_DGRAM ? PROTO_UDP
+		                                                                : PROTO_ANY,
+		             .again = { make_gai, &args } };
+	unsigned gate = gate_now();
+	struct err e;
+
+	if (lr_unlikely(gate))
+		gate = runtime_enter();
+	/* Nothing to ask anybody: numbers, or the local side. */
+	if ((gate & GATE_PASS) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST)))
+		return real.getaddrinfo(node, service, hints, res);
+	e = resolve(&q, gate);
+	if (e.code == 0 && !is_literal(node))
+		remember_gai(node, *res);
+	return e.code;
+}
+
+static LR_NOINLINE void remember_hostent(const char *name, const struct hostent *h)
+{
+	struct name_ip ips[NAMES_ADDRS];
+	unsigned count = 0;
+
+	if (h->h_addrtype != AF_INET && h->h_addrtype != AF_INET6)
+		return;
+	for (unsigned i = 0; i < 1024 && h->h_addr_list[i]; i++) {
+		struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+		struct sockaddr_in four = { .sin_family = AF_INET };
+		struct name_ip ip;
+		bool v4 = h->h_addrtype == AF_INET;
+
+		memcpy(&four.sin_addr, h->h_addr_list[i], 4);
+		if (!v4)
+			memcpy(&six.sin6_addr, h->h_addr_list[i], 16);
+		if (name_ip_from(&ip, v4 ? (struct sockaddr *)&four : (struct sockaddr *)&six,
+		                 v4 ? sizeof(four) : sizeof(six)))
+			count = name_ip_add(ips, count, &ip);
+	}
+	names_remember(name, ips, count, thread_key());
+}
+
+/* The four forms of gethostbyname, told apart by what is set. */
+struct host_args {
+	const char *name;
+	int af; /* -1: gethostbyname */
+	bool reentrant;
+	struct hostent *ret;
+	char *buf;
+	size_t size;
+	struct hostent **result;
+	int *herr;
+	/* Answers. */
+	struct hostent *host;
+	int rc;
+};
+
+static int call_reentrant(const struct host_args *a)
+{
+	if (a->af < 0)
+		return real.gethostbyname_r(a->name, a->ret, a->buf, a->size, a->result, a->herr);
+	return real.gethostbyname2_r(a->name, a->af, a->ret, a->buf, a->size, a->result, a->herr);
+}
+
+/*
+ * The reentrant forms answer ERANGE when the caller's buffer is too small: not
+ * a failure of the look-up but a request for more room, which must get through
+ * at once. It arrives as NETDB_INTERNAL with errno ERANGE, which no policy can
+ * retry.
+ */
+static struct err make_host(void *args, int *sys_errno)
+{
+	struct host_args *a = args;
+
+	if (a->reentrant) {
+		a->rc = call_reentrant(a);
+		a->host = a->rc == 0 ? *a->result : NULL;
+	} else {
+		a->host = a->af < 0 ? real.gethostbyname(a->name)
+		                    : real.gethostbyname2(a->name, a->af);
+	}
+	*sys_errno = a->rc == ERANGE ? ERANGE : errno;
+	if (a->host)
+		return (struct err){ ERR_HERRNO, 0 };
+	return (struct err){ ERR_HERRNO, a->reentrant ? *a->herr : h_errno };
+}
+
+static void by_host(struct host_args *args)
+{
+	struct request q = {
+		.host = args->name, .port = -1, .proto = PROTO_ANY, .again = { make_host, args }
+	};
+	unsigned gate = gate_now();
+	int sys_errno;
+
+	if (lr_unlikely(gate))
+		gate = runtime_enter();
+	if ((gate & GATE_PASS) || !args->name) {
+		make_host(args, &sys_errno);
+		return;
+	}
+	resolve(&q, gate);
+	if (args->host && !is_literal(args->name))
+		remember_hostent(args->name, args->host);
+}
+
+struct hostent *wrap_gethostbyname(const char *name)
+{
+	struct host_args args = { .name = name, .af = -1 };
+
+	by_host(&args);
+	return args.host;
+}
+
+struct hostent *wrap_gethostbyname2(const char *name, int af)
+{
+	struct host_args args = { .name = name, .af = af };
+
+	by_host(&args);
+	return args.host;
+}
+
+int wrap_gethostbyname_r(const char *name, struct hostent *ret, char *buf, size_t size,
+                         struct hostent **result, int *herr)
+{
+	struct host_args args = { .name = name, .af = -1, .reentrant = true, .ret = ret,
+		                  .buf = buf, .size = size, .result = result, .herr = herr };
+
+	by_host(&args);
+	return args.rc;
+}
+
+int wrap_gethostbyname2_r(const char *name, int af, struct hostent *ret, char *buf, size_t size,
+                          struct hostent **result, int *herr)
+{
+	struct host_args args = { .name = name, .af = af, .reentrant = true, .ret = ret,
+		                  .buf = buf, .size = size, .result = result, .herr = herr };
+
+	by_host(&args);
+	return args.rc;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guest.h - for programs that run under the library: late servers without a
+ * race for the port, a clock, and the lines that the library logged for us.
+ */
+#ifndef LIBRETRY_TESTS_GUEST_H
+#define LIBRETRY_TESTS_GUEST_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+#define GUEST __attribute__((unused)) static
+
+GUEST int64_t ms_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+GUEST void sleep_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
+}
+
+/* A bound TCP socket that does not listen: connecting to it is refused, and
+ * nobody else can have the port. */
+GUEST int bound(struct sockaddr_in *sa)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*sa);
+
+	memset(sa, 0, sizeof(*sa));
+	sa->sin_family = AF_INET;
+	sa->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)sa, sizeof(*sa)), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)sa, &len), 0);
+	return fd;
+}
+
+/* A child that listens on <fd> after <ms>, answers one connection with "ok"
+ * and ends; dies with us. */
+GUEST pid_t listen_late(int fd, int ms)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		int c;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sleep_ms(ms);
+		if (listen(fd, 8) != 0)
+			_exit(1);
+		c = accept(fd, NULL, NULL);
+		if (c < 0 || write(c, "ok", 2) != 2)
+			_exit(1);
+		_exit(0);
+	}
+	return pid;
+}
+
+GUEST int tcp_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* Lines of process <pid> in the library's log that hold <word>. */
+GUEST unsigned log_lines_of(pid_t pid, const char *word)
+{
+	FILE *f = fopen(getenv("TEST_LOG"), "r");
+	char line[2048];
+	char tag[64];
+	unsigned n = 0;
+
+	snprintf(tag, sizeof(tag), "libretry[%d]", (int)pid);
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, tag) && strstr(line, word))
+			n++;
+	fclose(f);
+	return n;
+}
+
+GUEST unsigned log_lines(const char *word)
+{
+	return log_lines_of(getpid(), word);
+}
+
+#endif
