@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Programs that connect blocking: each fails alone against a server that starts
+# late, each succeeds with the library, which logs every failed attempt (as many
+# as the kernel counted) and one recovery.
+#
+# Lateness is counted from the first line of the log, that is from the first
+# failed attempt: a slow start of the program cannot turn the test into another.
+
+# shellcheck disable=SC2317 # the functions are called through dispatch
+# shellcheck source=tests/clients/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+BANNER=(--banner 'hello-from-late\r\n' --half-close)
+PYTHON=$(command -v /usr/bin/python3 || command -v python3)
+
+# rescued PROGRAM STATUS TEXT COMMAND FLAKY-ARGUMENTS
+# STATUS: the exit status of a success; "any" if it tells nothing.
+rescued()
+{
+	local program=$1 status=$2 text=$3 command=$4
+
+	shift 4
+	need "$program"
+	start_server --late 1500ms --late-from "$CASE_DIR/log" "$@"
+
+	bare "$command"
+	! said bare "$text" || fail "the bare run did not fail"
+	[ "$status" = any ] || [ "$RC" -ne "$status" ] || fail "the bare run ended with $RC"
+
+	with_library "$command"
+	show_log
+	said lib "$text" || fail "'$text' is not in the output (exit status $RC)"
+	[ "$status" = any ] || [ "$RC" -eq "$status" ] || fail "exit status $RC"
+	assert_recovered connect
+	[ "$FAILED_ON_WIRE" -eq "$RETRIES" ] ||
+		fail "$FAILED_ON_WIRE failed attempts on the wire, $RETRIES in the log"
+}
+
+git_protocol()
+{
+	need git
+	git init -q -b main "$CASE_DIR/repo"
+	git -C "$CASE_DIR/repo" -c user.name=t -c user.email=t@localhost \
+		commit -q --allow-empty -m one || fail "cannot make a repository"
+	rescued git 0 refs/heads/main "git ls-remote git://127.0.0.1:\$PORT/repo" \
+		--exec "exec git daemon --inetd --export-all --base-path='$CASE_DIR'"
+}
+
+java_socket()
+{
+	need javac java
+	javac -d "$CASE_DIR" "$CLIENTS/src/JavaSocket.java" || fail "javac failed"
+	rescued java 0 hello-from-late "java -cp '$CASE_DIR' JavaSocket \$PORT" "${BANNER[@]}"
+}
+
+rust_tcp()
+{
+	need rustc
+	rustc -o "$CASE_DIR/tcp" "$CLIENTS/src/tcp.rs" || fail "rustc failed"
+	rescued "$CASE_DIR/tcp" 0 hello-from-late "'$CASE_DIR/tcp' \$PORT" "${BANNER[@]}"
+}
+
+dispatch "$@"
+
+# The slow ones first.
+add_case java-socket java_socket
+add_case rust-std-tcpstream rust_tcp
+add_case wget rescued wget 0 hello-from-late \
+	"wget -q -O - -t 1 http://127.0.0.1:\$PORT/" --http
+add_case ssh rescued ssh any 'remote software version late' \
+	"ssh -v -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+	-p \$PORT user@127.0.0.1 true" --banner 'SSH-2.0-late\r\n' --half-close
+add_case git-daemon git_protocol
+add_case bash-dev-tcp rescued bash 0 hello-from-late \
+	"bash -c 'exec 3<>/dev/tcp/127.0.0.1/\$PORT && cat <&3'" "${BANNER[@]}"
+add_case socat rescued socat 0 hello-from-late "socat -u TCP:127.0.0.1:\$PORT -" "${BANNER[@]}"
+# Read-write, the FIFO never ends: telnet would leave at the end of its input.
+add_case telnet rescued telnet any hello-from-late \
+	"rm -f in; mkfifo in; telnet 127.0.0.1 \$PORT <>in" "${BANNER[@]}"
+add_case nc.traditional rescued nc.traditional 0 hello-from-late \
+	"nc.traditional localhost \$PORT" "${BANNER[@]}"
+add_case openssl-s_client rescued openssl any 'CONNECTED(' \
+	"openssl s_client -connect 127.0.0.1:\$PORT" "${BANNER[@]}"
+# 20 02 00 00 is MQTT's "connection accepted".
+add_case mosquitto_pub rescued mosquitto_pub 0 'received CONNACK (0)' \
+	"mosquitto_pub -d -h 127.0.0.1 -p \$PORT -t topic -m text" --banner '\x20\x02\x00\x00'
+add_case busybox-wget rescued busybox 0 hello-from-late \
+	"busybox wget -q -O - http://127.0.0.1:\$PORT/" --http
+add_case w3m rescued w3m any hello-from-late "w3m -dump http://127.0.0.1:\$PORT/" --http
+add_case wrk rescued wrk 0 'Requests/sec' "wrk -t1 -c1 -d1s http://127.0.0.1:\$PORT/" --http
+add_case python3-socket rescued "$PYTHON" 0 hello-from-late "$PYTHON -c '
+import os, socket
+s = socket.create_connection((\"127.0.0.1\", int(os.environ[\"PORT\"])))
+print(s.recv(100))'" "${BANNER[@]}"
+add_case python3-http.client rescued "$PYTHON" 0 hello-from-late "$PYTHON -c '
+import http.client, os
+c = http.client.HTTPConnection(\"127.0.0.1\", int(os.environ[\"PORT\"]))
+c.request(\"GET\", \"/\")
+print(c.getresponse().read())'" --http
+add_case perl-io-socket rescued perl 0 hello-from-late "perl -MIO::Socket::INET -e '
+my \$s = IO::Socket::INET->new(PeerAddr => \"127.0.0.1\", PeerPort => \$ENV{PORT}) or die \$@;
+print scalar <\$s>'" "${BANNER[@]}"
+finish

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What went over the wire is what the log says: the kernel's own counters of a
+# network namespace in which nothing else runs, against the lines of the log.
+
+# shellcheck disable=SC2317 # the functions are called through dispatch
+# shellcheck source=tests/clients/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+CLIENT="\$TOOLS/connect_once 127.0.0.1 \$PORT"
+
+# Where the counters stand; opens_are and refusals_are look at what came after.
+mark()
+{
+	OPENS=$(tcp_counter ActiveOpens) RESETS=$(tcp_counter OutRsts)
+}
+
+opens_are()
+{
+	local opens=$(($(tcp_counter ActiveOpens) - OPENS))
+
+	[ "$opens" -eq "$1" ] || fail "$opens connects on the wire, not $1"
+}
+
+refusals_are()
+{
+	local resets=$(($(tcp_counter OutRsts) - RESETS))
+
+	[ "$resets" -eq "$1" ] || fail "$resets refusals on the wire, not $1"
+}
+
+gave_up_after()
+{
+	show_log
+	[ "$(log_count ' WARN retry op=connect ')" -eq $(($1 - 1)) ] || fail "not $(($1 - 1)) retry lines"
+	[ "$(log_count " ERROR gave-up op=connect .*attempts=$1 .*reason=$2")" -eq 1 ] ||
+		fail "no line 'gave-up' after $1 attempts because of $2"
+	[ "$(log_count .)" -eq "$1" ] || fail "other lines as well"
+}
+
+same_as_bare()
+{
+	local rc=$1
+
+	[ "$RC" -eq "$rc" ] || fail "exit status $RC instead of $rc"
+	cmp "$CASE_DIR/bare.out" "$CASE_DIR/lib.out" || fail "other output"
+	cmp "$CASE_DIR/bare.err" "$CASE_DIR/lib.err" || fail "other words"
+}
+
+# Nothing ever listens: attempts = max_attempts, and the truth at the end.
+gives_up()
+{
+	local attempts=$1 rc
+
+	start_server --late 60s
+	bare "$CLIENT"
+	rc=$RC
+	said bare 'result=-1 errno=111' || fail "the bare run was not refused"
+	mark
+	with_library "$CLIENT" LIBRETRY_MAX_ATTEMPTS="$attempts" LIBRETRY_BASE_DELAY=20ms
+	opens_are "$attempts"
+	refusals_are "$attempts"
+	same_as_bare "$rc"
+	if [ "$attempts" -eq 1 ]; then
+		no_log
+	else
+		gave_up_after "$attempts" attempts
+	fi
+}
+
+rescued()
+{
+	start_server --late 1500ms --late-from "$CASE_DIR/log" --count "$CASE_DIR/count" --echo
+	bare "$CLIENT"
+	said bare 'result=-1 errno=111' || fail "the bare run was not refused"
+	mark
+	with_library "$CLIENT"
+	assert_recovered connect
+	opens_are $((RETRIES + 1))
+	refusals_are "$RETRIES"
+	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+	# 33 is EDOM, which stood in errno before connect().
+	said lib 'result=0 errno=33' || fail "errno did not survive: $(cat "$CASE_DIR/lib.out")"
+}
+
+# It works at once: one connect, not a word.
+not_needed()
+{
+	start_server --count "$CASE_DIR/count" --echo
+	bare "$CLIENT"
+	mark
+	with_library "$CLIENT"
+	opens_are 1
+	no_log
+	same_as_bare 0
+	[ "$(cat "$CASE_DIR/count")" -eq 2 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# A reset after the connect is not the connect's failure.
+reset_afterwards()
+{
+	need socat
+	start_server --reset --count "$CASE_DIR/count"
+	mark
+	with_library "socat -u TCP:127.0.0.1:\$PORT -"
+	opens_are 1
+	[ "$(log_count ' op=connect ')" -eq 0 ] || { show_log; fail "a connect was retried"; }
+	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# The deadline ends it before the attempts do, and no wait passes it.
+deadline()
+{
+	local retries
+
+	start_server --late 60s
+	mark
+	with_library "$CLIENT" LIBRETRY_DEADLINE=400ms
+	retries=$(log_count ' WARN retry op=connect ')
+	[ "$retries" -ge 1 ] || fail "no retry at all"
+	gave_up_after $((retries + 1)) deadline
+	opens_are $((retries + 1))
+	said lib 'result=-1 errno=111' || fail "not the last error: $(cat "$CASE_DIR/lib.out")"
+}
+
+# No packet leaves, so only the log and the errno can be compared.
+unreachable()
+{
+	ip route add unreachable 192.0.2.0/24 || fail "cannot add a route"
+	bare "\$TOOLS/connect_once 192.0.2.1 9"
+	said bare 'result=-1 errno=113' || fail "the bare run was not EHOSTUNREACH"
+	with_library "\$TOOLS/connect_once 192.0.2.1 9" LIBRETRY_MAX_ATTEMPTS=3 \
+		LIBRETRY_BASE_DELAY=20ms
+	gave_up_after 3 attempts
+	[ "$(log_count 'error=EHOSTUNREACH')" -eq 3 ] || fail "not EHOSTUNREACH in the log"
+	same_as_bare 1
+}
+
+# No route at first; the address appears after the first failed attempt.
+network_returns()
+{
+	local command="\$TOOLS/connect_once 192.0.2.1 \$PORT"
+
+	need ip
+	start_server -a 0.0.0.0 --echo
+	ip route add unreachable 192.0.2.0/24 || fail "cannot add a route"
+	bare "$command"
+	said bare 'result=-1 errno=113' || fail "the bare run was not EHOSTUNREACH"
+	(
+		timeout 15 tail -n +1 -F "$CASE_DIR/log" 2>/dev/null | head -n 1 >/dev/null
+		ip addr add 192.0.2.1/32 dev lo
+	) &
+	with_library "$command"
+	assert_recovered connect
+	[ "$(log_count ' retry .*error=EHOSTUNREACH')" -eq "$RETRIES" ] ||
+		fail "not EHOSTUNREACH in the log"
+	said lib 'result=0 errno=33' || fail "not connected: $(cat "$CASE_DIR/lib.out")"
+}
+
+unix_socket()
+{
+	need socat
+	start_server -u "$CASE_DIR/sock" --late 1500ms --late-from "$CASE_DIR/log" \
+		--banner 'hello-from-late\n' --half-close --count "$CASE_DIR/count"
+	bare "socat -u UNIX-CONNECT:'$CASE_DIR/sock' -"
+	! said bare hello-from-late || fail "the bare run did not fail"
+	with_library "socat -u UNIX-CONNECT:'$CASE_DIR/sock' -"
+	assert_recovered connect
+	said lib hello-from-late || fail "no banner (exit status $RC)"
+	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# unix-missing is off: a path that does not exist fails at once.
+unix_missing()
+{
+	local command="socat -u UNIX-CONNECT:'$CASE_DIR/nothing' - 2>&1 | sed 's/.*socat\[[0-9]*\]//'"
+
+	need socat
+	bare "$command"
+	with_library "$command"
+	no_log
+	same_as_bare 0
+}
+
+dispatch "$@"
+add_case rescued rescued
+add_case unix-socket unix_socket
+add_case network-returns network_returns
+add_case gives-up-after-4 gives_up 4
+add_case one-attempt gives_up 1
+add_case deadline deadline
+add_case not-needed not_needed
+add_case reset-afterwards reset_afterwards
+add_case unreachable unreachable
+add_case unix-missing unix_missing
+finish

@@ -1,0 +1,68 @@
+# Unit tests link the rooms at or below the rank of what they test, so that an
+# upward call is a link error.
+UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -Wno-frame-larger-than -Wno-format-truncation
+UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
+UNIT_BASE = src/base/libbase.la $(CHECK_LIBS) -lpthread
+UNIT_POLICY = src/policy/libpolicy.la $(UNIT_BASE)
+UNIT_STATE = src/state/libstate.la $(UNIT_POLICY)
+UNIT_LOG = src/log/liblog.la $(UNIT_POLICY)
+UNIT_CONFIG = src/config/libconf.la src/config/libconfdirect.la $(UNIT_POLICY)
+UNIT_ENGINE = src/engine/libengine.la src/log/liblog.la $(UNIT_STATE)
+
+EXTRA_DIST += tests/unit/unit.h tests/unit/world.h tests/unit/json.h tests/unit/conf_world.h \
+	tests/unit/load_errors_policy.h tests/unit/load_errors_rest.h \
+	tests/unit/load_errors_syntax.h tests/preload/guest.h
+
+if HAVE_CHECK
+include tests/unit/local.mk
+include tests/preload/local.mk
+endif
+include tests/tools/local.mk
+
+if SANITIZED
+SANITIZED_FLAG = 1
+endif
+
+AM_TESTS_ENVIRONMENT = \
+	LIBRETRY_SO=$(abs_builddir)/.libs/libretry.so; export LIBRETRY_SO; \
+	LIBRETRY=$(abs_builddir)/libretry; export LIBRETRY; \
+	EARLY_SO=$(abs_builddir)/tests/preload/.libs/early.so; export EARLY_SO; \
+	TOOLS=$(abs_builddir)/tests/tools; export TOOLS; \
+	TOP_SRCDIR=$(abs_top_srcdir); export TOP_SRCDIR; \
+	POLICY_OBJECTS='$(abs_builddir)/src/policy/.libs/*.o'; export POLICY_OBJECTS; \
+	SANITIZER_RUNTIME='$(SANITIZER_RUNTIME)'; export SANITIZER_RUNTIME; \
+	SANITIZED=$(SANITIZED_FLAG); export SANITIZED;
+
+TEST_EXTENSIONS = .sh .pt
+PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
+
+CLIENT_TESTS = badconf.sh blocking.sh lib.sh lookup.sh run.sh same.sh strace.sh twoaddr.sh wire.sh
+EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
+	tests/clients/src/JavaSocket.java tests/clients/src/tcp.rs
+
+# Real, unmodified programs; needs what scripts/setup installs, and root for
+# the namespaces.
+check-clients: all $(check_PROGRAMS) $(check_LTLIBRARIES)
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/clients/run.sh $(CLIENTS)
+.PHONY: check-clients
+
+# Builds of their own, in folders beside this one; the source folder itself
+# must not be configured. TSan slows the preload tests beyond their time
+# bounds, so it sees the unit tests, threads and all.
+SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
+	test -f Makefile || $(abs_top_srcdir)/configure -q $(2) CFLAGS="-O1 -g"; \
+	$(MAKE) check
+
+check-asan:
+	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror)
+check-tsan:
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror) TESTS="$$(echo $(UNIT_TESTS))"
+# Check's fork mode would hide leaks from valgrind.
+VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
+	--errors-for-leak-kinds=definite
+check-valgrind: $(UNIT_TESTS)
+	CK_FORK=no CK_RUN_SUITE= $(MAKE) check TESTS="$$(echo $(UNIT_TESTS))" LOG_COMPILER="$(VALGRIND)"
+.PHONY: check-asan check-tsan check-valgrind
+
+clean-local:
+	rm -rf build-asan build-tsan

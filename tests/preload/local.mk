@@ -1,0 +1,63 @@
+# Programs that run under the library (run.sh), and scripts about it.
+PRELOAD_TESTS = \
+	tests/preload/connect.pt \
+	tests/preload/signals.pt \
+	tests/preload/collide.pt \
+	tests/preload/reload.pt \
+	tests/preload/timeout.pt \
+	tests/preload/stack.pt \
+	tests/preload/lookup.pt \
+	tests/preload/preinit.pt
+check_PROGRAMS += $(PRELOAD_TESTS)
+PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
+	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
+TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
+EXTRA_DIST += tests/preload/run.sh $(PRELOAD_SH) tests/preload/collide.env \
+	tests/preload/reload.env tests/preload/timeout.env \
+	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env
+
+tests_preload_connect_pt_SOURCES = tests/preload/connect.c
+tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_connect_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_connect_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_signals_pt_SOURCES = tests/preload/signals.c
+tests_preload_signals_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_signals_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_signals_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_collide_pt_SOURCES = tests/preload/collide.c
+tests_preload_collide_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_collide_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_collide_pt_LDADD = $(CHECK_LIBS) -lpthread
+tests_preload_collide_pt_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
+
+tests_preload_reload_pt_SOURCES = tests/preload/reload.c
+tests_preload_reload_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_reload_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_reload_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_timeout_pt_SOURCES = tests/preload/timeout.c
+tests_preload_timeout_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_timeout_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_timeout_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_stack_pt_SOURCES = tests/preload/stack.c
+tests_preload_stack_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_stack_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_stack_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_lookup_pt_SOURCES = tests/preload/lookup.c
+tests_preload_lookup_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_lookup_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_lookup_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_preinit_pt_SOURCES = tests/preload/preinit.c
+tests_preload_preinit_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_preinit_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_preinit_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+# Preloaded beside us; -rpath makes libtool build a shared object.
+check_LTLIBRARIES += tests/preload/early.la
+tests_preload_early_la_SOURCES = tests/preload/early.c
+tests_preload_early_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -1,0 +1,160 @@
+# One suite per source file.
+UNIT_TESTS = \
+	tests/unit/test_addr \
+	tests/unit/test_duration \
+	tests/unit/test_errname \
+	tests/unit/test_fmt \
+	tests/unit/test_glob \
+	tests/unit/test_prng \
+	tests/unit/test_backoff \
+	tests/unit/test_classify \
+	tests/unit/test_decide \
+	tests/unit/test_match \
+	tests/unit/test_names \
+	tests/unit/test_event \
+	tests/unit/test_render \
+	tests/unit/test_flood \
+	tests/unit/test_sink \
+	tests/unit/test_log \
+	tests/unit/test_arena \
+	tests/unit/test_env \
+	tests/unit/test_locate \
+	tests/unit/test_text \
+	tests/unit/test_load \
+	tests/unit/test_load_errors \
+	tests/unit/test_dropins \
+	tests/unit/test_overrides \
+	tests/unit/test_connect \
+	tests/unit/test_resolve
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS) scripts/check-layers
+
+tests_unit_test_addr_SOURCES = tests/unit/test_addr.c
+tests_unit_test_addr_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_addr_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_addr_LDADD = $(UNIT_BASE)
+
+tests_unit_test_duration_SOURCES = tests/unit/test_duration.c
+tests_unit_test_duration_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_duration_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_duration_LDADD = $(UNIT_BASE)
+
+tests_unit_test_errname_SOURCES = tests/unit/test_errname.c
+tests_unit_test_errname_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_errname_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_errname_LDADD = $(UNIT_BASE)
+
+tests_unit_test_fmt_SOURCES = tests/unit/test_fmt.c
+tests_unit_test_fmt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fmt_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fmt_LDADD = $(UNIT_BASE)
+
+tests_unit_test_glob_SOURCES = tests/unit/test_glob.c
+tests_unit_test_glob_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_glob_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_glob_LDADD = $(UNIT_BASE)
+
+tests_unit_test_prng_SOURCES = tests/unit/test_prng.c
+tests_unit_test_prng_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_prng_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_prng_LDADD = $(UNIT_BASE)
+
+tests_unit_test_backoff_SOURCES = tests/unit/test_backoff.c
+tests_unit_test_backoff_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_backoff_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_backoff_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_classify_SOURCES = tests/unit/test_classify.c
+tests_unit_test_classify_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_classify_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_classify_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_decide_SOURCES = tests/unit/test_decide.c
+tests_unit_test_decide_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_decide_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_decide_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_match_SOURCES = tests/unit/test_match.c
+tests_unit_test_match_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_match_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_match_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_names_SOURCES = tests/unit/test_names.c
+tests_unit_test_names_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_names_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_names_LDADD = $(UNIT_STATE)
+
+tests_unit_test_event_SOURCES = tests/unit/test_event.c
+tests_unit_test_event_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_event_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_event_LDADD = $(UNIT_LOG)
+
+tests_unit_test_render_SOURCES = tests/unit/test_render.c
+tests_unit_test_render_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_render_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_render_LDADD = $(UNIT_LOG)
+
+tests_unit_test_flood_SOURCES = tests/unit/test_flood.c
+tests_unit_test_flood_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_flood_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_flood_LDADD = $(UNIT_LOG)
+
+tests_unit_test_sink_SOURCES = tests/unit/test_sink.c
+tests_unit_test_sink_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sink_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_sink_LDADD = $(UNIT_LOG)
+
+tests_unit_test_log_SOURCES = tests/unit/test_log.c
+tests_unit_test_log_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_log_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_log_LDADD = $(UNIT_LOG)
+
+tests_unit_test_arena_SOURCES = tests/unit/test_arena.c
+tests_unit_test_arena_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_arena_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_arena_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_env_SOURCES = tests/unit/test_env.c
+tests_unit_test_env_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_env_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_env_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_locate_SOURCES = tests/unit/test_locate.c
+tests_unit_test_locate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_locate_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_locate_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_text_SOURCES = tests/unit/test_text.c
+tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_text_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_text_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_load_SOURCES = tests/unit/test_load.c
+tests_unit_test_load_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_load_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_load_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_load_errors_SOURCES = tests/unit/test_load_errors.c
+tests_unit_test_load_errors_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_load_errors_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_load_errors_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_dropins_SOURCES = tests/unit/test_dropins.c
+tests_unit_test_dropins_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_dropins_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_dropins_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_overrides_SOURCES = tests/unit/test_overrides.c
+tests_unit_test_overrides_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_overrides_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_overrides_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_connect_SOURCES = tests/unit/test_connect.c
+tests_unit_test_connect_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_connect_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_connect_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_resolve_SOURCES = tests/unit/test_resolve.c
+tests_unit_test_resolve_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_resolve_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_resolve_LDADD = $(UNIT_ENGINE)
