@@ -30,5 +30,7 @@ libretry.map: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/gen-ma
 	$(AM_V_GEN)$(top_srcdir)/scripts/gen-map $(top_srcdir)/src/preload/symbols.def >$@.tmp && mv $@.tmp $@
 
 # A preload is named by its file; libtool's description of it helps nobody.
-install-data-hook:
+install-exec-hook:
 	rm -f $(DESTDIR)$(libdir)/libretry.la
+uninstall-hook:
+	rm -f $(DESTDIR)$(libdir)/libretry.so

@@ -7,9 +7,10 @@
 #include "base/compat.h"
 #include "base/prng.h"
 
-/* The part of a slot that is copied as a whole. Read and written as relaxed
- * atomic words: a torn copy is possible and found out by the sequence number,
- * a data race in the language's sense is not. */
+/* The part of a slot that is copied as a whole, as atomic words: a torn copy is
+ * possible and found out by the sequence number, a data race in the language's
+ * sense is not. Written with release and read with acquire, so that whoever
+ * sees a new word also sees the sequence number that announced it. */
 struct payload {
 	uint64_t id;
 	uint64_t thread;
@@ -128,7 +129,7 @@ void names_remember(const char *name, const struct name_ip *ips, unsigned count,
 	atomic_store_explicit(&s->name_hash, hash, memory_order_relaxed);
 	atomic_store_explicit(&s->id, new.p.id, memory_order_relaxed);
 	for (unsigned i = 0; i < PAYLOAD_WORDS; i++)
-		atomic_store_explicit(&s->word[i], new.word[i], memory_order_relaxed);
+		atomic_store_explicit(&s->word[i], new.word[i], memory_order_release);
 	atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
 }
 
@@ -140,8 +141,7 @@ static bool copy_slot(struct slot *s, union payload_words *out)
 	if ((before & 1) || !atomic_load_explicit(&s->id, memory_order_relaxed))
 		return false;
 	for (unsigned i = 0; i < PAYLOAD_WORDS; i++)
-		out->word[i] = atomic_load_explicit(&s->word[i], memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
+		out->word[i] = atomic_load_explicit(&s->word[i], memory_order_acquire);
 	return atomic_load_explicit(&s->sequence, memory_order_relaxed) == before;
 }
 

