@@ -38,7 +38,7 @@ PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
 CLIENT_TESTS = badconf.sh blocking.sh lib.sh lookup.sh run.sh same.sh strace.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
-	tests/clients/src/JavaSocket.java tests/clients/src/tcp.rs
+	tests/clients/src/JavaSocket.java tests/clients/src/tcp.rs tests/clients/src/family.py
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
 # the namespaces.

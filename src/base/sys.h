@@ -95,6 +95,11 @@ static inline int sys_ppoll(struct pollfd *fds, unsigned n, const struct timespe
 	return (int)SYS_CALL(SYS_ppoll, fds, n, timeout ? &k : NULL, NULL, (size_t)8);
 }
 
+static inline int sys_dup3(int from, int to, int flags)
+{
+	return (int)SYS_CALL(SYS_dup3, from, to, flags);
+}
+
 static inline int sys_socket(int domain, int type, int protocol)
 {
 	return (int)SYS_CALL(SYS_socket, domain, type, protocol);

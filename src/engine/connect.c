@@ -16,7 +16,7 @@ struct state {
 	socklen_t len;
 	struct addr addr;
 	struct sockaddr_storage moved_to;
-	bool moved;
+	uint64_t identity; /* of the socket, to notice that it was closed */
 };
 
 static int64_t left_of(int64_t bound, int64_t elapsed)
@@ -87,17 +87,16 @@ static void log_moved(const struct state *s, const struct addr *to)
 	s->r.ops->log(s->r.ctx, &e);
 }
 
-/* The next attempts go to <a>, of the same family, on the same socket. */
-static void move_to(struct state *s, const struct addr *a)
+/* The next attempts go to <a>. A v6 socket talks to v4 addresses in their
+ * mapped form only. */
+static void move_to(struct state *s, const struct addr *a, bool mapped)
 {
 	struct addr to = *a;
 
-	/* A v6 socket talks to v4 addresses in their mapped form only. */
-	to.mapped = s->addr.mapped;
+	to.mapped = mapped;
 	s->len = addr_to_sockaddr(&to, &s->moved_to);
 	s->sa = (const struct sockaddr *)&s->moved_to;
 	s->addr = to;
-	s->moved = true;
 	log_moved(s, &to);
 }
 
@@ -140,11 +139,32 @@ static bool other_could_answer(const struct state *s, uint32_t untried, int erro
 }
 
 /*
- * After a wait: has another address come alive while this one has not? Moves
- * there if it is of this socket's family; returns true if the failure is to go
- * back so that the program tries it itself. An address of the other family
- * that the program has tried already is out of reach of this socket.
+ * Another address of the name has come alive. Of this one's family: connect
+ * there, on the same socket. Of the other: the program shall try it itself if
+ * it still can (true); else the socket must change its family.
  */
+static bool follow(struct state *s, const struct addr *a, bool untried)
+{
+	bool mapped = s->addr.mapped;
+
+	if (a->family == s->addr.family) {
+		move_to(s, a, mapped);
+		return false;
+	}
+	if (untried) {
+		names_set_pending(s->call->name, s->r.attempt - 1, s->r.waited);
+		log_moved(s, a);
+		return true;
+	}
+	if (s->r.ops->change_family(s->r.ctx, s->call->fd, a->family, &mapped)) {
+		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
+		move_to(s, a, mapped);
+	}
+	return false;
+}
+
+/* After a wait: is another address alive while this one is not? True: the
+ * failure goes back to the program. */
 static LR_NOINLINE bool look_again(struct state *s)
 {
 	const struct name_entry *e = s->call->name;
@@ -156,17 +176,8 @@ static LR_NOINLINE bool look_again(struct state *s)
 	for (unsigned i = 0; i < e->count; i++) {
 		struct addr a = address_at(e, i, s->addr.port);
 
-		if (addr_same_ip(&a, &s->addr) || s->r.ops->listening(s->r.ctx, &a) != 1)
-			continue;
-		if (a.family == s->addr.family) {
-			move_to(s, &a);
-			return false;
-		}
-		if (untried >> i & 1) {
-			names_set_pending(e, s->r.attempt - 1, s->r.waited);
-			log_moved(s, &a);
-			return true;
-		}
+		if (!addr_same_ip(&a, &s->addr) && s->r.ops->listening(s->r.ctx, &a) == 1)
+			return follow(s, &a, untried >> i & 1);
 	}
 	return false;
 }
@@ -198,6 +209,27 @@ static LR_NOINLINE bool goes_straight_back(struct state *s, int error)
 	return false;
 }
 
+/* During the wait the program may have closed the descriptor, and its number
+ * may name another socket, or a file. */
+static bool abandoned(const struct state *s)
+{
+	struct event e;
+
+	if (s->r.ops->identity(s->r.ctx, s->call->fd) == s->identity)
+		return false;
+	memset(&e, 0, sizeof(e));
+	e.kind = EVENT_ABANDONED;
+	e.op = OP_CONNECT;
+	e.dest = s->r.dest;
+	e.addr = &s->addr;
+	e.attempts = s->r.attempt - 1;
+	e.waited = s->r.waited;
+	e.policy = s->r.policy->name;
+	e.left = DUR_NONE;
+	s->r.ops->log(s->r.ctx, &e);
+	return true;
+}
+
 /* Not failures that anybody retries: the kernel goes on with the attempt, or
  * the program must see it at once. */
 static bool native(int error)
@@ -216,7 +248,10 @@ static int run(struct state *s, int error)
 		return error;
 	if (s->r.attempt == 1 && goes_straight_back(s, error))
 		return error;
+	s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 	while (retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error)) {
+		if (abandoned(s))
+			return error;
 		if (walks(s) && look_again(s))
 			return error;
 		error = attempt(s);

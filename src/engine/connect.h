@@ -33,6 +33,8 @@ struct connect_call {
 
 /*
  * <error>: what the first attempt failed with; 0: no attempt was made yet.
+ * If the program closes the descriptor during a wait (in another thread or a
+ * handler), the call ends: its number may be somebody else's by now.
  * Returns 0, or the errno value for the program: always the last real one.
  */
 int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,

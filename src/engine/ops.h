@@ -32,10 +32,16 @@ struct engine_ops {
 	/* One look-up of <call> (the caller's own description): the result in
 	 * its own domain, {.., 0} = success; *sys_errno = errno after it. */
 	struct err (*lookup)(void *ctx, void *call, int64_t limit, int *sys_errno);
+	/* Which socket <fd> is now: a number that no other socket of this boot
+	 * has; 0 if <fd> is no socket. */
+	uint64_t (*identity)(void *ctx, int fd);
 	/* True if the connected <fd> is connected to itself. */
 	bool (*connected_to_self)(void *ctx, int fd);
 	/* connect(AF_UNSPEC): make <fd> ready for another attempt. */
 	void (*dissolve)(void *ctx, int fd);
+	/* Make <fd> able to connect to addresses of <family>, by mapped ones if
+	 * *mapped is set; false if that cannot be. May change its identity. */
+	bool (*change_family)(void *ctx, int fd, uint8_t family, bool *mapped);
 	/* Whether something listens at <a>, found out without connecting: 1 yes,
 	 * 0 no, -1 not known (a remote address). */
 	int (*listening)(void *ctx, const struct addr *a);

@@ -7,6 +7,7 @@ libretry_la_SOURCES = \
 	src/preload/ops.c src/preload/ops.h \
 	src/preload/probe.c src/preload/probe.h \
 	src/preload/real.c src/preload/real.h \
+	src/preload/replace.c src/preload/replace.h \
 	src/preload/runtime.c src/preload/runtime.h \
 	src/preload/signal.c src/preload/signal.h \
 	src/preload/symbols.def \

@@ -10,6 +10,7 @@
 #include "log/log.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "preload/replace.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
 
@@ -90,6 +91,12 @@ static struct err op_lookup(void *ctx, void *call, int64_t limit, int *sys_errno
 	return e;
 }
 
+static uint64_t op_identity(void *ctx, int fd)
+{
+	(void)ctx;
+	return probe_identity(fd);
+}
+
 static bool op_connected_to_self(void *ctx, int fd)
 {
 	(void)ctx;
@@ -102,6 +109,12 @@ static void op_dissolve(void *ctx, int fd)
 
 	(void)ctx;
 	sys_connect(fd, &none, sizeof(none));
+}
+
+static bool op_change_family(void *ctx, int fd, uint8_t family, bool *mapped)
+{
+	(void)ctx;
+	return replace_family(fd, family, mapped);
 }
 
 static int op_listening(void *ctx, const struct addr *a)
@@ -173,8 +186,10 @@ static bool op_log_wants(void *ctx, enum log_level level)
 const struct engine_ops preload_ops = {
 	.connect = op_connect,
 	.lookup = op_lookup,
+	.identity = op_identity,
 	.connected_to_self = op_connected_to_self,
 	.dissolve = op_dissolve,
+	.change_family = op_change_family,
 	.listening = op_listening,
 	.now = op_now,
 	.wait = op_wait,

@@ -23,6 +23,17 @@ int probe_socket_type(int fd)
 	return sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 ? type : -1;
 }
 
+uint64_t probe_identity(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+	struct stat st;
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0)
+		return cookie;
+	return sys_fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? (uint64_t)st.st_ino : 0;
+}
+
 bool probe_nonblocking(int fd)
 {
 	int flags = sys_fcntl(fd, F_GETFL, 0);

@@ -19,6 +19,9 @@ int probe_listening(const struct addr *a);
 /* The type of socket <fd> (SOCK_STREAM ...); negative if it is none. */
 int probe_socket_type(int fd);
 
+/* SO_COOKIE of <fd>, else (before Linux 4.6) its inode; 0 if it is no socket. */
+uint64_t probe_identity(int fd);
+
 /* O_NONBLOCK is set on <fd>; a bad descriptor counts as such. */
 bool probe_nonblocking(int fd);
 

@@ -60,6 +60,22 @@ late()
 	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
 }
 
+# family OWN OTHER: a program at its last address, of family OWN, while the server
+# comes back on the other family, which the program has tried already.
+family()
+{
+	need "$PYTHON"
+	two_addresses
+	PORT=0
+	export PORT
+	with_library "$PYTHON $CLIENTS/src/family.py $1 $2"
+	show_log
+	said lib 'answer: hello' || fail "not rescued (exit status $RC)"
+	said lib "options kept" || fail "the options of the socket are gone"
+	[ "$(log_count ' moved ')" -eq 1 ] || fail "the move is not in the log"
+	[ "$(log_count ' recovered ')" -eq 1 ] || fail "the recovery is not in the log"
+}
+
 WGET="wget -q -O - -t 1 http://both.test:\$PORT/"
 HTTP_CLIENT="$PYTHON -c '
 import http.client, os
@@ -72,4 +88,6 @@ add_case wget-up up wget "$WGET"
 add_case python3-up up "$PYTHON" "$HTTP_CLIENT"
 add_case wget-late late wget "$WGET"
 add_case python3-late late "$PYTHON" "$HTTP_CLIENT"
+add_case v4-to-v6 family 127.0.0.1 ::1
+add_case v6-to-v4 family ::1 127.0.0.1
 finish

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sys/time.h>
 
 START_TEST(late_server_is_reached_on_the_same_socket)
@@ -156,6 +157,39 @@ START_TEST(the_programs_own_time_limit)
 }
 END_TEST
 
+static void *close_and_reuse(void *arg)
+{
+	int fd = *(int *)arg;
+	int other;
+
+	sleep_ms(100);
+	close(fd);
+	other = tcp_socket();
+	ck_assert_int_eq(other, fd); /* or this proves nothing */
+	return NULL;
+}
+
+/* The number now belongs to another socket of the program's: connecting that
+ * one would be a connection that nobody asked for. */
+START_TEST(descriptor_closed_and_reused_during_the_wait)
+{
+	struct sockaddr_in sa, peer;
+	socklen_t len = sizeof(peer);
+	int server = bound(&sa);
+	int fd = tcp_socket();
+	pthread_t t;
+
+	listen_late(server, 400);
+	ck_assert_int_eq(pthread_create(&t, NULL, close_and_reuse, &fd), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), -1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	pthread_join(t, NULL);
+	sleep_ms(500);
+	ck_assert_int_eq(getpeername(fd, (struct sockaddr *)&peer, &len), -1);
+	ck_assert_uint_eq(log_lines(" abandoned "), 1);
+}
+END_TEST
+
 START_TEST(special_addresses_fail_as_fast_as_alone)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -174,4 +208,5 @@ END_TEST
 UNIT_MAIN("preload connect", &late_server_is_reached_on_the_same_socket,
           &success_changes_nothing, &errors_that_are_not_ours,
           &datagrams_and_nonblocking_pass_through, &unix_sockets, &the_programs_own_time_limit,
+          &descriptor_closed_and_reused_during_the_wait,
           &special_addresses_fail_as_fast_as_alone)

@@ -309,6 +309,19 @@ START_TEST(self_connection_counts_as_refused)
 }
 END_TEST
 
+START_TEST(a_descriptor_closed_during_the_wait_is_left_alone)
+{
+	setup();
+	SCRIPT(ECONNREFUSED);
+	w.closed_at = 2;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	ck_assert_uint_eq(w.events[2].attempts, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
+}
+END_TEST
+
 START_TEST(observe_decides_and_changes_nothing)
 {
 	setup();
@@ -397,6 +410,38 @@ START_TEST(same_family_comes_alive_and_is_moved_to)
 }
 END_TEST
 
+START_TEST(other_family_that_was_tried_takes_another_socket)
+{
+	for (int fixed = 0; fixed < 2; fixed++) {
+		setup();
+		name_db(both, 2);
+		names_tried(&name); /* ::1 has failed before */
+		aim_at("127.0.0.1");
+		w.family_fixed = fixed;
+		w.listeners[0].address = "::1";
+		w.listeners[0].from = w.clock + 50 * DUR_MS;
+		w.listener_count = 1;
+		SCRIPT(ECONNREFUSED, 0);
+		ck_assert_int_eq(run(), 0);
+		ck_assert_uint_eq(w.family_changes, 1);
+		ck_assert_int_eq(w.targets[1].family, fixed ? AF_INET : AF_INET6);
+		ck_assert_uint_eq(world_count(&w, EVENT_MOVED), fixed ? 0 : 1);
+	}
+	/* A v6 socket goes to the v4 address in its mapped form. */
+	setup();
+	name_db(both, 2);
+	aim_at("127.0.0.1");
+	names_tried(&name);
+	aim_at("::1");
+	w.listeners[0].address = "127.0.0.1";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert(w.targets[1].family == AF_INET && w.targets[1].mapped);
+}
+END_TEST
+
 START_TEST(remote_addresses_are_possible_until_tried)
 {
 	setup();
@@ -469,9 +514,11 @@ UNIT_MAIN("connect", &seven_rows, &log_of_a_recovery, &log_of_a_failure,
           &deadline_stops_before_the_wait_that_would_pass_it,
           &attempt_timeout_is_clipped_and_counts_as_etimedout, &the_programs_own_bound,
           &native_results_go_straight_through, &interrupted_waits_return_the_last_real_error,
-          &self_connection_counts_as_refused, &observe_decides_and_changes_nothing,
+          &self_connection_counts_as_refused,
+          &a_descriptor_closed_during_the_wait_is_left_alone, &observe_decides_and_changes_nothing,
           &another_address_that_is_alive_is_left_to_the_program,
           &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
-          &same_family_comes_alive_and_is_moved_to, &remote_addresses_are_possible_until_tried,
+          &same_family_comes_alive_and_is_moved_to,
+          &other_family_that_was_tried_takes_another_socket, &remote_addresses_are_possible_until_tried,
           &three_dead_addresses_are_waited_for_once, &an_absent_family_is_no_verdict,
           &address_walk_each_and_off_do_not_look_around)

@@ -35,6 +35,9 @@ struct world {
 	bool stop;
 	bool self_connect;             /* the next success is a self-connection */
 	unsigned dissolved;
+	unsigned family_changes;
+	bool family_fixed;             /* changing it fails */
+	unsigned closed_at;            /* from the n-th wait on, the socket is another */
 	/* Listeners, by printed address and the clock from which they listen. */
 	struct {
 		const char *address;
@@ -83,6 +86,14 @@ static struct err world_lookup(void *ctx, void *call, int64_t limit, int *sys_er
 	return (struct err){ w->domain, world_result(w) };
 }
 
+static uint64_t world_identity(void *ctx, int fd)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	return w->closed_at && w->wait_count >= w->closed_at ? 99 : 7;
+}
+
 static bool world_self(void *ctx, int fd)
 {
 	struct world *w = ctx;
@@ -97,6 +108,16 @@ static void world_dissolve(void *ctx, int fd)
 {
 	(void)fd;
 	((struct world *)ctx)->dissolved++;
+}
+
+static bool world_change_family(void *ctx, int fd, uint8_t family, bool *mapped)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	*mapped = family == AF_INET;
+	w->family_changes++;
+	return !w->family_fixed;
 }
 
 static int world_listening(void *ctx, const struct addr *a)
@@ -167,8 +188,10 @@ static bool world_log_wants(void *ctx, enum log_level level)
 static const struct engine_ops world_ops = {
 	.connect = world_connect,
 	.lookup = world_lookup,
+	.identity = world_identity,
 	.connected_to_self = world_self,
 	.dissolve = world_dissolve,
+	.change_family = world_change_family,
 	.listening = world_listening,
 	.now = world_now,
 	.wait = world_wait,
