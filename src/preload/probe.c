@@ -194,7 +194,7 @@ static int ask_diag(int fd, int family, const struct addr *a)
 	return -1;
 }
 
-static LR_NOINLINE int by_sock_diag(const struct addr *a)
+LR_NOINLINE int probe_by_diag(const struct addr *a)
 {
 	int fd = sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	int answer;
@@ -236,7 +236,7 @@ static int read_line(const char *line, int family, const struct addr *a)
 	return p && p[1] == '0' && p[2] == 'A' && port == a->port && takes(family, src, a);
 }
 
-static LR_NOINLINE int by_proc(const char *path, int family, const struct addr *a)
+static LR_NOINLINE int search_proc(const char *path, int family, const struct addr *a)
 {
 	char line[256];
 	unsigned len = 0;
@@ -267,19 +267,26 @@ static LR_NOINLINE int by_proc(const char *path, int family, const struct addr *
 	return found;
 }
 
+int probe_by_proc(const struct addr *a)
+{
+	int four = a->family == AF_INET ? search_proc("/proc/net/tcp", AF_INET, a) : 0;
+	int six;
+
+	if (four == 1)
+		return 1;
+	/* Without IPv6 in the kernel there is no such file, and nothing to miss. */
+	six = search_proc("/proc/net/tcp6", AF_INET6, a);
+	if (six == 1)
+		return 1;
+	return four < 0 || (six < 0 && a->family == AF_INET6) ? -1 : 0;
+}
+
 int probe_listening(const struct addr *a)
 {
 	int answer;
-	int six;
 
 	if ((a->family != AF_INET && a->family != AF_INET6) || !is_own_address(a))
 		return -1;
-	answer = by_sock_diag(a);
-	if (answer >= 0)
-		return answer;
-	answer = a->family == AF_INET ? by_proc("/proc/net/tcp", AF_INET, a) : 0;
-	if (answer == 1)
-		return 1;
-	six = by_proc("/proc/net/tcp6", AF_INET6, a);
-	return six == 1 ? 1 : answer < 0 || (six < 0 && a->family == AF_INET6) ? -1 : 0;
+	answer = probe_by_diag(a);
+	return answer >= 0 ? answer : probe_by_proc(a);
 }

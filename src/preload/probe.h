@@ -16,6 +16,11 @@
  */
 int probe_listening(const struct addr *a);
 
+/* Its two sources, each with the same answers: sock_diag (needs tcp_diag in the
+ * kernel, and netlink), and the tables under /proc/net. */
+int probe_by_diag(const struct addr *a);
+int probe_by_proc(const struct addr *a);
+
 /* The type of socket <fd> (SOCK_STREAM ...); negative if it is none. */
 int probe_socket_type(int fd);
 
