@@ -159,6 +159,43 @@ static inline int sys_sigtake(const uint64_t *set)
 	return (int)SYS_CALL(SYS_rt_sigtimedwait, set, NULL, &zero, sizeof(*set));
 }
 
+/* Programs give 0, 1 and 2 a meaning even while they are closed, so what we open
+ * for a moment does not stay there. Takes and returns a descriptor or -errno. */
+static inline int sys_off_stdio(int fd)
+{
+	int high;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	high = sys_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	sys_close(fd);
+	return high;
+}
+
+/* Whether the 8 bytes at <p> can be read, asked of the kernel: it copies the
+ * set before it finds out that there is no such operation. */
+static inline int sys_readable(const void *p)
+{
+	return SYS_CALL(SYS_rt_sigprocmask, -1, p, NULL, (size_t)8) == -EINVAL;
+}
+
+/* The kernel's monotonic clock in ns, past every library that fakes it. */
+static inline int64_t sys_monotonic(void)
+{
+	struct sys_timespec t = { 0, 0 };
+
+	SYS_CALL(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return (int64_t)t.sec * 1000000000 + t.nsec;
+}
+
+/* FUTEX_WAIT on a private word with a relative time-out. */
+static inline int sys_futex_wait(const void *word, uint32_t expected, const struct timespec *rel)
+{
+	struct sys_timespec k = sys_timespec(rel);
+
+	return (int)SYS_CALL(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, expected, &k, NULL, 0);
+}
+
 /* The socket calls that the preload makes on its own account. */
 static inline int sys_connect(int fd, const struct sockaddr *sa, socklen_t len)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/duration.h"
 #include "config/loader.h"
 
 /* The setting of <group> that is to blame: the first of two that is there.
@@ -9,6 +12,18 @@ static bool blame(const struct node *group, const char *first, const char *secon
 	return node_member(group, first, n) || node_member(group, second, n);
 }
 
+/* A duration that was refused has left its default behind, which is nobody's
+ * mistake to compare with. */
+static bool refused(const struct node *group, const char *name)
+{
+	struct node n;
+	int64_t ns;
+
+	return node_member(group, name, &n) &&
+	       (!node_text(&n) ||
+	        (strcmp(node_text(&n), "none") != 0 && dur_parse(node_text(&n), &ns) != DUR_OK));
+}
+
 /* <low> may not be more than <high>; both are named, and the one that stands
  * in the group is blamed. */
 static void check_order(const struct node *group, const char *low_name, int64_t low,
@@ -16,7 +31,7 @@ static void check_order(const struct node *group, const char *low_name, int64_t 
 {
 	struct node n;
 
-	if (low <= high)
+	if (low <= high || refused(group, low_name) || refused(group, high_name))
 		return;
 	if (node_member(group, low_name, &n))
 		node_fault(&n, DIAG_ERROR, "is more than %s (at most %t)", high_name, high);
@@ -93,6 +108,9 @@ static void check_breaker(const struct node *group, const struct breaker *b)
 void policy_check(const struct node *group, const struct pol *p)
 {
 	check_delays(group, &p->p);
+	/* The rest are warnings, which can wait until the errors are gone. */
+	if (p->bad)
+		return;
 	check_attempts(group, &p->p);
 	check_jitter(group, &p->p.backoff);
 	check_budget(group, &p->p.budget);

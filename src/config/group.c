@@ -68,7 +68,7 @@ static void read_plain(const struct node *n, const struct key *k, void *target)
 	if (k->kind == KIND_TEXT)
 		text = arena_text(n->r->keep, text, strlen(text));
 	key_store(k, target, number, text);
-	if (k->flags & KEY_NOT_YET && !value_is_default(k, number))
+	if (k->flags & KEY_NOT_YET)
 		node_not_yet(n);
 }
 

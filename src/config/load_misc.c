@@ -146,6 +146,7 @@ bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why)
 
 static void read_log(void *ctx, const struct node *n, const struct key *k, void *target)
 {
+	struct log_settings *s = target;
 	char buf[256];
 	struct fmt why;
 
@@ -154,9 +155,13 @@ static void read_log(void *ctx, const struct node *n, const struct key *k, void 
 	fmt_init(&why, buf, sizeof(buf));
 	if (!node_text(n)) {
 		node_wrong_type(n, "a text in quotes");
-	} else if (!log_to_parse(node_text(n), target, &why)) {
+	} else if (!log_to_parse(node_text(n), s, &why)) {
 		fmt_end(&why);
 		node_fault(n, DIAG_ERROR, "%s", buf);
+	} else if (s->to == LOG_TO_FD && s->fd != 2) {
+		node_fault(n, DIAG_WARNING,
+		           "nothing will be written (only LIBRETRY_LOG can name a descriptor: what a "
+		           "program has there is not known from a file)");
 	}
 }
 

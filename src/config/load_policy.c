@@ -215,8 +215,7 @@ static void read_fields(const struct node *group, struct pol *p)
 	p->p.retry = pol_errors(p);
 	if (sink->count[DIAG_ERROR] + sink->hushed != before)
 		p->bad = true;
-	if (!p->bad)
-		policy_check(group, p);
+	policy_check(group, p);
 }
 
 static void copy_fields(struct pol *to, const struct pol *from)

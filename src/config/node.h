@@ -74,9 +74,6 @@ bool value_from_text(const struct key *k, const char *text, int64_t *number,
 bool value_from_node(const struct node *n, const struct key *k, int64_t *number,
                      const char **text);
 
-/* Whether <number> is what the key has by default; false without a default. */
-bool value_is_default(const struct key *k, int64_t number);
-
 /* Called for keys of KIND_CUSTOM. */
 typedef void custom_fn(void *ctx, const struct node *n, const struct key *k, void *target);
 

@@ -182,16 +182,6 @@ bool value_from_text(const struct key *k, const char *text, int64_t *number,
 	}
 }
 
-bool value_is_default(const struct key *k, int64_t number)
-{
-	char buf[256];
-	struct fmt why;
-	int64_t usual;
-
-	fmt_init(&why, buf, sizeof(buf));
-	return k->fallback && value_from_text(k, k->fallback, &usual, &why) && usual == number;
-}
-
 /* A number of any type as the key counts it: ppm or units. */
 static bool number_of(const struct node *n, const struct key *k, int64_t *number)
 {

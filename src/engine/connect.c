@@ -17,6 +17,7 @@ struct state {
 	struct addr addr;
 	struct sockaddr_storage moved_to;
 	uint64_t identity; /* of the socket, to notice that it was closed */
+	bool gone;         /* it was, while we were in the kernel */
 };
 
 static int64_t left_of(int64_t bound, int64_t elapsed)
@@ -30,9 +31,14 @@ static int64_t left_of(int64_t bound, int64_t elapsed)
 	return left > 0 ? left : 1;
 }
 
+static bool same_socket(const struct state *s)
+{
+	return s->r.ops->identity(s->r.ctx, s->call->fd) == s->identity;
+}
+
 /* One attempt. An attempt that attempt_timeout ends counts as ETIMEDOUT; one
  * that the program's own SO_SNDTIMEO ends stays EINPROGRESS, as in the kernel. */
-static LR_NOINLINE int attempt(struct state *s)
+static LR_NOINLINE int attempt(struct state *s, int last_error)
 {
 	const struct engine_ops *ops = s->r.ops;
 	const struct policy *p = s->call->policy;
@@ -40,6 +46,7 @@ static LR_NOINLINE int attempt(struct state *s)
 	int64_t own = left_of(s->call->limit, elapsed);
 	int64_t cut = p->attempt_timeout;
 	int64_t limit;
+	bool expired = false;
 	int rc;
 
 	if (cut != DUR_NONE && left_of(p->deadline, elapsed) < cut)
@@ -47,8 +54,13 @@ static LR_NOINLINE int attempt(struct state *s)
 	limit = cut < own ? cut : own;
 	if (s->r.attempt == 1 && cut >= own)
 		limit = DUR_NONE;
-	rc = ops->connect(s->r.ctx, s->call->fd, s->sa, s->len, limit);
-	if (rc == EINPROGRESS && cut < own) {
+	s->identity = ops->identity(s->r.ctx, s->call->fd);
+	rc = ops->connect(s->r.ctx, s->call->fd, s->sa, s->len, limit, &expired);
+	if (expired && !same_socket(s)) {
+		s->gone = true;
+		return last_error ? last_error : ETIMEDOUT;
+	}
+	if (expired && cut < own) {
 		ops->dissolve(s->r.ctx, s->call->fd);
 		return ETIMEDOUT;
 	}
@@ -74,7 +86,8 @@ static struct addr address_at(const struct name_entry *e, unsigned i, uint16_t p
 	return a;
 }
 
-static void log_moved(const struct state *s, const struct addr *to)
+/* <reason>: REASON_NONE, or why the program itself is to go there. */
+static void log_moved(const struct state *s, const struct addr *to, enum reason reason)
 {
 	struct event e;
 
@@ -83,6 +96,7 @@ static void log_moved(const struct state *s, const struct addr *to)
 	e.op = OP_CONNECT;
 	e.dest = s->r.dest;
 	e.addr = to;
+	e.reason = reason;
 	e.left = DUR_NONE;
 	s->r.ops->log(s->r.ctx, &e);
 }
@@ -97,7 +111,7 @@ static void move_to(struct state *s, const struct addr *a, bool mapped)
 	s->len = addr_to_sockaddr(&to, &s->moved_to);
 	s->sa = (const struct sockaddr *)&s->moved_to;
 	s->addr = to;
-	log_moved(s, &to);
+	log_moved(s, &to, REASON_NONE);
 }
 
 /* The walk over several addresses does not apply: one address, or not wanted. */
@@ -152,8 +166,8 @@ static bool follow(struct state *s, const struct addr *a, bool untried)
 		return false;
 	}
 	if (untried) {
-		names_set_pending(s->call->name, s->r.attempt - 1, s->r.waited);
-		log_moved(s, a);
+		names_set_pending(s->call->name, s->addr.port, s->r.attempt - 1, s->r.waited);
+		log_moved(s, a, REASON_OTHER_ADDRESS);
 		return true;
 	}
 	if (s->r.ops->change_family(s->r.ctx, s->call->fd, a->family, &mapped)) {
@@ -170,7 +184,7 @@ static LR_NOINLINE bool look_again(struct state *s)
 	const struct name_entry *e = s->call->name;
 	uint32_t untried;
 
-	if (s->r.ops->listening(s->r.ctx, &s->addr) != 0)
+	if (s->r.ops->listening(s->r.ctx, &s->addr) == 1)
 		return false;
 	untried = names_untried(e);
 	for (unsigned i = 0; i < e->count; i++) {
@@ -197,7 +211,7 @@ static LR_NOINLINE bool goes_straight_back(struct state *s, int error)
 	if (!policy_retries(s->call->policy, OP_CONNECT, err, error, false) ||
 	    s->call->policy->max_attempts <= 1)
 		return false;
-	exhausted = names_exhausted_at(e);
+	exhausted = names_exhausted_at(e, s->addr.port);
 	if (exhausted && dur_sub(s->r.began, exhausted) < NAME_GRACE) {
 		retry_end(&s->r, err, REASON_NAME_EXHAUSTED);
 		return true;
@@ -209,25 +223,22 @@ static LR_NOINLINE bool goes_straight_back(struct state *s, int error)
 	return false;
 }
 
-/* During the wait the program may have closed the descriptor, and its number
- * may name another socket, or a file. */
-static bool abandoned(const struct state *s)
+/* The program has closed the descriptor meanwhile, and its number may name
+ * another socket, or a file. <attempts> were made. */
+static void log_abandoned(const struct state *s, unsigned attempts)
 {
 	struct event e;
 
-	if (s->r.ops->identity(s->r.ctx, s->call->fd) == s->identity)
-		return false;
 	memset(&e, 0, sizeof(e));
 	e.kind = EVENT_ABANDONED;
 	e.op = OP_CONNECT;
 	e.dest = s->r.dest;
 	e.addr = &s->addr;
-	e.attempts = s->r.attempt - 1;
+	e.attempts = attempts;
 	e.waited = s->r.waited;
 	e.policy = s->r.policy->name;
 	e.left = DUR_NONE;
 	s->r.ops->log(s->r.ctx, &e);
-	return true;
 }
 
 /* Not failures that anybody retries: the kernel goes on with the attempt, or
@@ -240,7 +251,7 @@ static bool native(int error)
 static int run(struct state *s, int error)
 {
 	if (error == 0) {
-		error = attempt(s);
+		error = attempt(s, 0);
 		if (error == 0)
 			return 0;
 	}
@@ -248,18 +259,28 @@ static int run(struct state *s, int error)
 		return error;
 	if (s->r.attempt == 1 && goes_straight_back(s, error))
 		return error;
-	s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
-	while (retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error)) {
-		if (abandoned(s))
+	for (;;) {
+		if (s->gone) {
+			log_abandoned(s, s->r.attempt);
 			return error;
+		}
+		/* Now, and not when the call began: what lies below us may have
+		 * put another socket there. */
+		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
+		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error))
+			break;
+		if (!same_socket(s)) {
+			log_abandoned(s, s->r.attempt - 1);
+			return error;
+		}
 		if (walks(s) && look_again(s))
 			return error;
-		error = attempt(s);
+		error = attempt(s, error);
 		if (error == 0 || native(error))
 			return error;
 	}
-	if (walks(s) && s->r.attempt > 1)
-		names_set_exhausted(s->call->name, s->r.ops->now(s->r.ctx));
+	if (walks(s) && (s->r.ended == REASON_ATTEMPTS || s->r.ended == REASON_DEADLINE))
+		names_set_exhausted(s->call->name, s->addr.port, s->r.ops->now(s->r.ctx));
 	return error;
 }
 

@@ -25,10 +25,11 @@ enum wake {
 
 struct engine_ops {
 	/* connect(fd, sa, len): 0 or an errno value. <limit> ns bounds this
-	 * attempt (DUR_NONE: the socket's own settings do); an attempt that it
-	 * ends answers EINPROGRESS and goes on in the kernel until dissolve. */
+	 * attempt (DUR_NONE: the socket's own settings do). *expired: the limit
+	 * ended it, and a TCP attempt then goes on in the kernel until dissolve;
+	 * or <fd> has become another socket while it was under way. */
 	int (*connect)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
-	               int64_t limit);
+	               int64_t limit, bool *expired);
 	/* One look-up of <call> (the caller's own description): the result in
 	 * its own domain, {.., 0} = success; *sys_errno = errno after it. */
 	struct err (*lookup)(void *ctx, void *call, int64_t limit, int *sys_errno);

@@ -53,12 +53,13 @@ static void log_attempt(const struct retry *r, enum event_kind kind, struct err 
 	r->ops->log(r->ctx, &e);
 }
 
-void retry_end(const struct retry *r, struct err error, enum reason reason)
+void retry_end(struct retry *r, struct err error, enum reason reason)
 {
 	bool ours = r->attempt > 1 || r->waited > 0 || reason == REASON_DEADLINE ||
 	            reason == REASON_ATTEMPTS;
 	struct event e;
 
+	r->ended = reason;
 	if (!r->ops->log_wants(r->ctx, ours ? LOG_ERROR_LEVEL : LOG_DEBUG_LEVEL))
 		return;
 	e = event_of(r, ours ? EVENT_GAVE_UP : EVENT_PASSED);

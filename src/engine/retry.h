@@ -26,6 +26,7 @@ struct retry {
 	unsigned attempt;        /* the current one, from 1 */
 	int64_t waited;          /* ns, all waits so far */
 	int64_t previous_wait;
+	enum reason ended; /* why it ended, if it did */
 };
 
 /* "db1:5432", "[::1]:80", "/run/x.sock", "@name", "db1" (port < 0). <host>
@@ -41,7 +42,7 @@ bool retry_after(struct retry *r, struct err e, int sys_errno);
 
 /* The program gets <e> after attempt r->attempt for <reason>: "passed" if
  * nothing of ours happened yet, else "gave-up". */
-void retry_end(const struct retry *r, struct err e, enum reason reason);
+void retry_end(struct retry *r, struct err e, enum reason reason);
 
 /* The attempt r->attempt succeeded: "recovered", unless it was the first. */
 void retry_succeeded(const struct retry *r);

@@ -15,10 +15,9 @@ static const struct log_settings *current;
 static struct flood flood;
 static uint32_t dropped;
 
-/* What descriptor 2 was at the start, and what fd:N was when first named. */
+/* What descriptor 2 was at the start, and what the log's own one was. */
 static struct sink_id stderr_id;
 static struct sink_id fd_id;
-static int fd_known = -1;
 
 static const struct log_settings *settings(void)
 {
@@ -30,13 +29,13 @@ void log_start(void)
 	sink_identify(&stderr_id, STDERR_FILENO);
 }
 
+void log_identify(int fd)
+{
+	sink_identify(&fd_id, fd);
+}
+
 void log_configure(const struct log_settings *s)
 {
-	/* Once per number: by a later reload the program may have reused it. */
-	if (s && s->to == LOG_TO_FD && s->fd != fd_known) {
-		sink_identify(&fd_id, s->fd);
-		fd_known = s->fd;
-	}
 	__atomic_store_n(&current, s, __ATOMIC_RELEASE);
 }
 

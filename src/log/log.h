@@ -20,6 +20,11 @@
  * was closed then, nothing is written to stderr. */
 void log_start(void);
 
+/* Says that <fd> is the log's own (LOG_TO_FD): remembers which file it is now.
+ * A number that was not named so, before the program can have put something
+ * else under it, is not written to. */
+void log_identify(int fd);
+
 /* Replaces the settings; <s> must stay valid until replaced, and as long as
  * another thread may be in log_emit(). Before the first call (or with NULL)
  * nothing is logged. A new fd:N is looked at once, by fstat(): if the number

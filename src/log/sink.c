@@ -11,18 +11,6 @@
 #include "base/sys.h"
 #include "log/render.h"
 
-/* Programs give 0, 1 and 2 a meaning even while they are closed. */
-static int above_stdio(int fd)
-{
-	int high;
-
-	if (fd < 0 || fd > STDERR_FILENO)
-		return fd;
-	high = sys_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	sys_close(fd);
-	return high;
-}
-
 static void set_id(struct sink_id *id, const struct stat *st)
 {
 	id->known = true;
@@ -51,11 +39,13 @@ void sink_identify(struct sink_id *id, int fd)
  */
 static ssize_t quiet_write(int fd, const struct sink_line *line)
 {
-	const uint64_t both = SYS_SIGBIT(SIGPIPE) | SYS_SIGBIT(SIGXFSZ);
+	/* With SIGTTOU blocked the kernel lets a background process write to
+	 * its terminal (tostop) instead of stopping it. */
+	const uint64_t held = SYS_SIGBIT(SIGPIPE) | SYS_SIGBIT(SIGXFSZ) | SYS_SIGBIT(SIGTTOU);
 	uint64_t mask, pending = 0, ours = 0;
 	ssize_t n;
 
-	if (sys_sigmask(SIG_BLOCK, &both, &mask) < 0)
+	if (sys_sigmask(SIG_BLOCK, &held, &mask) < 0)
 		return -1;
 	sys_sigpending(&pending);
 	n = sys_write(fd, line->text, line->len);
@@ -105,7 +95,7 @@ bool sink_to_fd(int fd, const struct sink_id *id, const struct sink_line *line)
 static int open_log(const char *path, struct stat *st)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int fd = above_stdio(sys_openat(AT_FDCWD, path, flags, 0640));
+	int fd = sys_off_stdio(sys_openat(AT_FDCWD, path, flags, 0640));
 
 	if (fd >= 0 && sys_fstat(fd, st) < 0) {
 		sys_close(fd);
@@ -130,7 +120,7 @@ static void rotate(const char *path, const struct sink_id *id)
 	struct stat st;
 	struct fmt f;
 	bool same;
-	int fd = above_stdio(sys_openat(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0));
+	int fd = sys_off_stdio(sys_openat(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0));
 
 	if (fd < 0)
 		return;
@@ -198,7 +188,7 @@ static bool send_datagram(const char *path, const struct iovec *parts, size_t co
 		return false;
 	for (size_t i = 0; i < count; i++)
 		total += parts[i].iov_len;
-	fd = above_stdio(sys_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	fd = sys_off_stdio(sys_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return false;
 	done = sys_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)total;

@@ -4,11 +4,13 @@
 #include "log/log.h"
 #include "preload/configure.h"
 #include "preload/runtime.h"
+#include "state/names.h"
 
-/* In rank order. None of them takes a lock or makes a system call: the child
- * may have been forked from a signal handler or a threaded program. */
+/* In rank order. None of them takes a lock or allocates: the child may have been
+ * forked from a signal handler or a threaded program. */
 static void child(void)
 {
+	names_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();
 	thread_random_postfork_child();

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/ops.h"
 
+#include <arpa/nameser.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <resolv.h>
 #include <string.h>
 #include <sys/time.h>
@@ -14,6 +17,10 @@
 #include "preload/runtime.h"
 #include "preload/signal.h"
 
+/* How long the beginning of an attempt holds signals back. */
+#define HELD_MAX (20 * DUR_MS)
+
+/* The real call, with signals let through. */
 static int call_connect(struct signal_hold *hold, int fd, const struct sockaddr *sa,
                         socklen_t len)
 {
@@ -25,31 +32,109 @@ static int call_connect(struct signal_hold *hold, int fd, const struct sockaddr 
 	return rc;
 }
 
-/* A time limit on a blocking connect is SO_SNDTIMEO; it ends with EINPROGRESS
- * and the attempt goes on in the kernel (measured). A program that jumps out
- * of the connect, or is cancelled in it, keeps our value on its socket. */
-static int op_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len, int64_t limit)
+/* SO_SNDTIMEO = <limit> ns, rounded up: 0 would mean no limit. */
+static bool set_send_timeout(int fd, int64_t limit)
 {
-	struct timeval before = { 0, 0 };
-	socklen_t size = sizeof(before);
 	struct timeval tv;
-	int rc;
 
-	if (limit == DUR_NONE ||
-	    sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, &size) != 0)
-		return call_connect(ctx, fd, sa, len);
-	/* Rounded up: 0 would mean no limit. */
 	tv.tv_sec = (time_t)(limit / DUR_S);
 	tv.tv_usec = (suseconds_t)((limit % DUR_S + DUR_US - 1) / DUR_US);
 	if (tv.tv_usec >= 1000000) {
 		tv.tv_sec++;
 		tv.tv_usec = 0;
 	}
-	if (sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0)
-		return call_connect(ctx, fd, sa, len);
-	rc = call_connect(ctx, fd, sa, len);
-	sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
+	return sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0;
+}
+
+/* A connect that SO_SNDTIMEO ended says EINPROGRESS, or EALREADY if it was
+ * waited for before; on a Unix socket, whose queue is full, EAGAIN (measured). */
+static bool not_done(int rc, const struct sockaddr *sa)
+{
+	return rc == EINPROGRESS || rc == EALREADY || (rc == EAGAIN && sa->sa_family == AF_UNIX);
+}
+
+/*
+ * The beginning of an attempt, with signals held back. A refusal by a machine
+ * nearby takes some microseconds; a signal that came in them would run its
+ * handler and be lost on the wait that follows. <limit> is a few milliseconds.
+ * Cancellation would leave the mask and the limit behind.
+ */
+static int connect_held(int fd, const struct sockaddr *sa, socklen_t len, int64_t limit)
+{
+	int cancel;
+	int rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	rc = EINPROGRESS; /* should the limit be refused: the second part is all of it */
+	if (set_send_timeout(fd, limit))
+		rc = real.connect(fd, sa, len) == 0 ? 0 : errno;
+	pthread_setcancelstate(cancel, NULL);
+	/* libc's own signals are not held back, and must not be seen. */
+	return rc == EINTR ? EINPROGRESS : rc;
+}
+
+/*
+ * The rest of the attempt under SO_SNDTIMEO until <end>. With a time-out the
+ * kernel answers EINTR also after handlers with SA_RESTART (signal(7)), which
+ * the program, having set none, would never see: then the attempt, which goes
+ * on in the kernel, is waited for again. If some handler has no SA_RESTART it
+ * may have been that one, and EINTR stands.
+ */
+static int connect_until(struct signal_hold *hold, int fd, const struct sockaddr *sa,
+                         socklen_t len, int64_t end)
+{
+	int rc;
+
+	do {
+		int64_t left = dur_sub(end, monotonic_now());
+
+		if (left <= 0)
+			return EINPROGRESS;
+		if (!set_send_timeout(fd, left))
+			return call_connect(hold, fd, sa, len);
+		rc = call_connect(hold, fd, sa, len);
+	} while (rc == EINTR && !signal_may_interrupt());
 	return rc;
+}
+
+/* The time is over, and the answer is that of a socket that still tries; one
+ * that was made non-blocking meanwhile gives it at once. The kernel counts in
+ * ticks of up to 10 ms. */
+static bool is_over(int fd, int rc, const struct sockaddr *sa, int64_t end)
+{
+	return not_done(rc, sa) && end != DUR_NONE && !probe_nonblocking(fd) &&
+	       dur_add(monotonic_now(), 10 * DUR_MS) >= end;
+}
+
+/*
+ * The descriptor may be closed while we are in the kernel, and name another
+ * socket afterwards, so its identity is looked at before anything is done to
+ * it again. A program that jumps out of the second part, or is cancelled in it,
+ * keeps our limit on its socket, if there was one.
+ */
+static int op_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len, int64_t limit,
+                      bool *expired)
+{
+	struct timeval before = { 0, 0 };
+	socklen_t size = sizeof(before);
+	uint64_t identity = probe_identity(fd);
+	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(monotonic_now(), limit);
+	int rc;
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, &size) != 0)
+		return call_connect(ctx, fd, sa, len);
+	rc = connect_held(fd, sa, len, limit < HELD_MAX ? limit : HELD_MAX);
+	if (not_done(rc, sa) && end != DUR_NONE && probe_identity(fd) == identity)
+		rc = connect_until(ctx, fd, sa, len, end);
+	if (probe_identity(fd) != identity) {
+		*expired = not_done(rc, sa);
+		return rc;
+	}
+	*expired = is_over(fd, rc, sa, end);
+	sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
+	if (not_done(rc, sa) && end == DUR_NONE && !probe_nonblocking(fd))
+		return call_connect(ctx, fd, sa, len);
+	return rc == EALREADY ? EINPROGRESS : rc;
 }
 
 static struct err call_lookup(struct signal_hold *hold, struct lookup_again *again,
@@ -72,6 +157,7 @@ static struct err op_lookup(void *ctx, void *call, int64_t limit, int *sys_errno
 {
 	struct lookup_again *again = call;
 	struct __res_state *res;
+	unsigned char query[64];
 	int retrans;
 	int retry;
 	struct err e;
@@ -79,6 +165,10 @@ static struct err op_lookup(void *ctx, void *call, int64_t limit, int *sys_errno
 	if (limit == DUR_NONE)
 		return call_lookup(ctx, again, sys_errno);
 	res = &_res;
+	/* glibc takes a changed resolv.conf over only while _res is as it left
+	 * it, so it must have its chance before we change it: making a query
+	 * (which asks nobody) gives it one. */
+	res_mkquery(QUERY, ".", C_IN, T_A, NULL, 0, NULL, query, sizeof(query));
 	if (!(res->options & RES_INIT) && res_ninit(res) != 0)
 		return call_lookup(ctx, again, sys_errno);
 	retrans = res->retrans;

@@ -49,6 +49,8 @@ int64_t probe_send_timeout(int fd)
 
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, &len) != 0)
 		return DUR_NONE;
+	if (tv.tv_sec > DUR_NONE / DUR_S - 1)
+		return DUR_NONE;
 	ns = (int64_t)tv.tv_sec * DUR_S + (int64_t)tv.tv_usec * DUR_US;
 	return ns > 0 ? ns : DUR_NONE;
 }
@@ -84,7 +86,7 @@ static bool is_own_address(const struct addr *a)
 
 	if (addr_is_loopback(a) || addr_is_any(a))
 		return true;
-	fd = sys_socket(a->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = sys_off_stdio(sys_socket(a->family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return false;
 	len = addr_to_sockaddr(a, &ss);
@@ -171,8 +173,7 @@ static int ask_diag(int fd, int family, const struct addr *a)
 {
 	struct request request;
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	/* A reply that does not fit is cut; with several listeners on one port
-	 * the first ones are enough to answer "yes". */
+	/* A reply that does not fit is cut. What fits may still say "yes". */
 	_Alignas(struct nlmsghdr) char reply[640];
 
 	fill_request(&request, family, a->port);
@@ -180,13 +181,14 @@ static int ask_diag(int fd, int family, const struct addr *a)
 	               sizeof(kernel)) != (ssize_t)sizeof(request))
 		return -1;
 	for (unsigned i = 0; i < 64; i++) {
-		ssize_t n = sys_recv(fd, reply, sizeof(reply), MSG_DONTWAIT);
+		ssize_t n = sys_recv(fd, reply, sizeof(reply), MSG_DONTWAIT | MSG_TRUNC);
+		bool cut = n > (ssize_t)sizeof(reply);
 		int answer;
 
 		if (n <= 0)
 			return -1;
-		answer = read_reply(reply, (size_t)n, family, a);
-		if (answer == -2)
+		answer = read_reply(reply, cut ? sizeof(reply) : (size_t)n, family, a);
+		if (answer == -2 || (cut && answer != 1))
 			return -1;
 		if (answer != -1)
 			return answer;
@@ -196,7 +198,7 @@ static int ask_diag(int fd, int family, const struct addr *a)
 
 LR_NOINLINE int probe_by_diag(const struct addr *a)
 {
-	int fd = sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	int fd = sys_off_stdio(sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 	int answer;
 
 	if (fd < 0)
@@ -243,7 +245,7 @@ static LR_NOINLINE int search_proc(const char *path, int family, const struct ad
 	char chunk[256];
 	ssize_t n;
 	int found = 0;
-	int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	int fd = sys_off_stdio(sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
 
 	if (fd < 0)
 		return -1;
@@ -288,5 +290,9 @@ int probe_listening(const struct addr *a)
 	if ((a->family != AF_INET && a->family != AF_INET6) || !is_own_address(a))
 		return -1;
 	answer = probe_by_diag(a);
-	return answer >= 0 ? answer : probe_by_proc(a);
+	if (answer < 0)
+		answer = probe_by_proc(a);
+	/* Behind an address that others can reach a packet filter may lead to a
+	 * listener elsewhere (a container's port): "no" is not certain there. */
+	return answer == 0 && !addr_is_loopback(a) ? -1 : answer;
 }

@@ -92,7 +92,7 @@ static bool is_bound(int fd)
 
 static bool put_fresh(int fd, int family)
 {
-	int fresh = sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fresh = sys_off_stdio(sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	int flags = sys_fcntl(fd, F_GETFD, 0);
 	bool done;
 

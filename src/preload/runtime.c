@@ -11,7 +11,6 @@
 
 #include "base/prng.h"
 #include "log/log.h"
-#include "policy/builtin.h"
 #include "policy/match.h"
 #include "preload/configure.h"
 #include "preload/real.h"
@@ -39,25 +38,44 @@ static _Atomic int program_mode = -1; /* -1: the program's rule says nothing */
 static _Atomic uintptr_t loader; /* thread_key(), 0: nobody */
 static _Atomic int64_t last_check;
 static _Atomic uint64_t fingerprint;
-static unsigned reloads;
+static _Atomic unsigned reloads;
 
+/* Set by the constructor and in each child of fork: only a vfork child, or one
+ * of a raw clone, differs. */
 static _Atomic pid_t owner;
+static _Atomic bool load_forbidden; /* see runtime_postfork_child() */
 
 /* A log descriptor is known by what it is now: later the program may have put
  * something else under its number. */
 static void identify_log_fd(void)
 {
-	static struct log_settings s;
 	const char *to = env_get(&env, ENV_LOG);
+	int fd = 0;
 
 	if (!to || strncmp(to, "fd:", 3) != 0)
 		return;
-	s = builtin_log();
-	s.to = LOG_TO_FD;
-	s.fd = 0;
-	for (to += 3; *to >= '0' && *to <= '9' && s.fd < 100000000; to++)
-		s.fd = s.fd * 10 + (*to - '0');
-	log_configure(&s);
+	for (to += 3; *to >= '0' && *to <= '9' && fd < 100000000; to++)
+		fd = fd * 10 + (*to - '0');
+	log_identify(fd);
+}
+
+/* A relative LIBRETRY_CONFIG is one of this folder, not of where the program
+ * goes later. Too long a path stays as it is. */
+static LR_NOINLINE bool make_absolute(void)
+{
+	char dir[sizeof(config_path)];
+	size_t have = strlen(config_path);
+	size_t len;
+
+	if (config_path[0] == '/' || !getcwd(dir, sizeof(dir)))
+		return true;
+	len = strlen(dir);
+	if (len + 1 + have >= sizeof(config_path))
+		return true;
+	memmove(config_path + len + 1, config_path, have + 1);
+	memcpy(config_path, dir, len);
+	config_path[len] = '/';
+	return true;
 }
 
 static void init(void)
@@ -71,6 +89,7 @@ static void init(void)
 	 * libc's own constructor sets environ: pass through until it is there. */
 	if (!environ)
 		return;
+	atomic_store(&owner, getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
 	if (env_flag(&env, ENV_DISABLE)) {
 		gate = GATE_OFF;
@@ -80,7 +99,8 @@ static void init(void)
 		if (uname(&host) != 0)
 			host.nodename[0] = '\0';
 		config_exists = config_locate(&env, SYSCONFDIR, host.nodename, config_path,
-		                              sizeof(config_path));
+		                              sizeof(config_path)) &&
+		                make_absolute();
 		/* With a file, the policy of the very first attempt depends on
 		 * it (attempt_timeout), so the first call reads it. Without one
 		 * the variables can ask for the same, or for a log of what is
@@ -149,58 +169,56 @@ static void publish(struct config *c)
 	atomic_store(&runtime_gate, gate);
 }
 
+static void load(bool again)
+{
+	struct config *c = configure_load(config_exists ? config_path : NULL, &env, again);
+
+	if (c && again && c->errors)
+		/* Reported; what was good stays in force. */
+		config_free(c);
+	else if (c)
+		publish(c);
+	atomic_store(&fingerprint, configure_fingerprint(atomic_load(&current), config_path));
+}
+
 /*
- * Loads and publishes; the caller is <loader>. Signals and cancellation wait
- * meanwhile: a handler that jumped out would leave the dynamic linker and the
+ * Loads and publishes, if no other thread does so at this moment (false).
+ * Signals and cancellation wait meanwhile, and until the mark is gone: a
+ * handler that jumped out would leave the mark, the dynamic linker and the
  * allocator in the middle of their work.
  */
-static void load(bool again)
+static bool load_alone(bool again)
 {
 	sigset_t all;
 	sigset_t before;
 	int cancel;
-	struct config *c;
+	uintptr_t nobody = 0;
+	bool mine;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	c = configure_load(config_exists ? config_path : NULL, &env, again);
-	if (c && again && c->errors) {
-		/* Reported; what was good stays in force. */
-		config_free(c);
-	} else if (c) {
-		publish(c);
+	mine = atomic_compare_exchange_strong(&loader, &nobody, thread_key());
+	if (mine) {
+		if (again || !atomic_load(&current))
+			load(again);
+		atomic_store(&loader, 0);
 	}
-	atomic_store(&fingerprint, configure_fingerprint(atomic_load(&current), config_path));
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* Takes the right to load; waits for another thread that has it. True: load. */
-static bool become_loader(void)
-{
-	uintptr_t nobody = 0;
-	int64_t until = dur_add(monotonic_now(), LOAD_PATIENCE);
-
-	while (!atomic_compare_exchange_strong(&loader, &nobody, thread_key())) {
-		if (nobody == thread_key() || monotonic_now() > until)
-			return false;
-		nobody = 0;
-		/* Rare (two first failures at once) and short (a file is read). */
-		usleep(1000);
-		if (atomic_load(&current))
-			return false;
-	}
-	return true;
+	return mine;
 }
 
 static void load_once(void)
 {
-	if (atomic_load(&current) || !become_loader())
-		return;
-	if (!atomic_load(&current))
-		load(false);
-	atomic_store(&loader, 0);
+	int64_t until = dur_add(monotonic_now(), LOAD_PATIENCE);
+
+	while (!atomic_load(&current) && !atomic_load(&load_forbidden) && !load_alone(false)) {
+		if (atomic_load(&loader) == thread_key() || monotonic_now() > until)
+			return;
+		/* Rare (two first calls at once) and short (a file is read). */
+		usleep(1000);
+	}
 }
 
 /* A failure is the moment to look: a program that is well needs no new rules. */
@@ -208,27 +226,32 @@ static void reload_if_changed(const struct config *c)
 {
 	int64_t now = monotonic_now();
 	int64_t last = atomic_load(&last_check);
-	uintptr_t nobody = 0;
 
 	if (!c->process.reload || !config_exists || now - last < RELOAD_EVERY ||
-	    reloads >= RELOAD_MAX || !atomic_compare_exchange_strong(&last_check, &last, now))
+	    atomic_load(&load_forbidden) || atomic_load(&reloads) >= RELOAD_MAX ||
+	    !atomic_compare_exchange_strong(&last_check, &last, now))
 		return;
-	if (last == 0 || configure_fingerprint(c, config_path) == atomic_load(&fingerprint))
+	/* Not in what may be a signal handler; there is a next time. */
+	if (last == 0 || configure_fingerprint(c, config_path) == atomic_load(&fingerprint) ||
+	    signal_blocked_any())
 		return;
-	if (!atomic_compare_exchange_strong(&loader, &nobody, thread_key()))
-		return;
-	reloads++;
-	load(true);
-	atomic_store(&loader, 0);
+	if (load_alone(true))
+		atomic_fetch_add(&reloads, 1);
 }
 
-unsigned runtime_enter(void)
+unsigned runtime_init(void)
 {
-	int saved = errno;
-
 	if (gate_now() & GATE_UNINIT)
 		init();
-	if ((gate_now() & GATE_LOAD) && runtime_owns_process())
+	return gate_now();
+}
+
+unsigned runtime_enter(bool handler_safe)
+{
+	int saved = errno;
+	unsigned gate = runtime_init();
+
+	if ((gate & GATE_LOAD) && runtime_owns_process() && !(handler_safe && signal_blocked_any()))
 		load_once();
 	errno = saved;
 	return gate_now() & ~(unsigned)GATE_LOAD;
@@ -272,14 +295,7 @@ enum mode runtime_mode(const struct config *c)
 
 bool runtime_owns_process(void)
 {
-	pid_t known = atomic_load(&owner);
-	pid_t now = getpid();
-
-	if (known == 0) {
-		atomic_compare_exchange_strong(&owner, &known, now);
-		return true;
-	}
-	return known == now;
+	return atomic_load(&owner) == getpid();
 }
 
 bool runtime_seed(uint64_t *seed)
@@ -294,7 +310,19 @@ bool runtime_seed(uint64_t *seed)
 
 void runtime_postfork_child(void)
 {
-	atomic_store(&owner, 0);
-	/* The thread that was loading does not exist here. */
+	uintptr_t who = atomic_load(&loader);
+
+	atomic_store(&owner, getpid());
+	if (!who || who == thread_key())
+		return;
 	atomic_store(&loader, 0);
+	/* Built-in settings need no library. */
+	if (!config_exists)
+		return;
+	/* Forked while another thread was loading: the dynamic linker's lock is
+	 * held by a thread that does not exist here. This process goes on with
+	 * what there is, and without us if there is nothing. */
+	atomic_store(&load_forbidden, true);
+	if (!atomic_load(&current))
+		atomic_store(&runtime_gate, GATE_OFF);
 }

@@ -34,14 +34,21 @@ static inline unsigned gate_now(void)
 	return atomic_load_explicit(&runtime_gate, memory_order_relaxed);
 }
 
+/* Binds the real functions, takes the snapshot of the environment, opens the
+ * gate; returns its bits. No malloc, no file is read, errno untouched. */
+unsigned runtime_init(void);
+
 /*
  * Does what the gate asks for (initialises, loads the configuration) and
  * returns the bits that remain. errno untouched. Faults of the configuration
- * are not logged yet: see runtime_report(). Loading blocks signals and
+ * are not logged yet: see runtime_report(). With <handler_safe>, nothing is
+ * loaded while this thread blocks a signal: connect() is async-signal-safe, and
+ * in a handler the allocator may be in the middle of its work. (A failure in
+ * such a handler does load, if nothing did before.) Loading blocks signals and
  * cancellation in this thread while it lasts, may allocate, and is done by one
  * thread; another that comes meanwhile waits for it, at most 2 s.
  */
-unsigned runtime_enter(void);
+unsigned runtime_enter(bool handler_safe);
 
 /* Logs what loading found, once: at a connect, or before the first line about
  * a call. Not at a look-up that is well: some libraries look their own host

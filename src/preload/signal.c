@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #define SIGNALS 64
 #define SHORT_STOP (30 * DUR_S)
+#define CANCEL_SLICE (100 * DUR_MS)
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449 /* the same on every architecture, Linux 5.16 */
@@ -110,65 +112,87 @@ static void trampoline3(int sig, siginfo_t *info, void *context)
 		handler(sig, info, context);
 }
 
-/* SIG_DFL, SIG_IGN, SIG_HOLD and SIG_ERR are small numbers, not functions. A
- * trampoline handed back to us (read by a raw system call) is left alone. */
-static bool is_own_function(sighandler_t h)
+static bool is_function(sighandler_t h)
 {
-	return h != SIG_DFL && h != SIG_IGN && h != SIG_HOLD && h != SIG_ERR && h != trampoline1 &&
-	       (void (*)(void))h != (void (*)(void))trampoline3;
+	return h != SIG_DFL && h != SIG_IGN && h != SIG_HOLD && h != SIG_ERR;
 }
 
+/* Whether a handler for <sig> gets a trampoline. No configuration is read for
+ * this: sigaction() may be called anywhere, in handlers and in allocators. */
 static bool interposed(int sig)
 {
 	unsigned gate = gate_now();
 
 	if (lr_unlikely(gate & GATE_UNINIT))
-		gate = runtime_enter();
+		gate = runtime_init();
 	return !(gate & GATE_PASS) && in_stop_set(sig);
 }
 
-/* What the kernel has, as the program wrote it. */
-static void unwrap(int sig, struct sigaction *old, void (*h1)(int),
-                   void (*h3)(int, siginfo_t *, void *))
+/* The program's handlers for <sig>, one for each calling convention. */
+struct own {
+	void (*one)(int);
+	void (*three)(int, siginfo_t *, void *);
+};
+
+static struct own own_of(int sig)
 {
-	(void)sig;
-	if (old->sa_flags & SA_SIGINFO) {
-		if (old->sa_sigaction == trampoline3)
-			old->sa_sigaction = h3;
-	} else if (old->sa_handler == trampoline1) {
-		old->sa_handler = h1;
+	struct own own = { NULL, NULL };
+
+	if (sig > 0 && sig <= SIGNALS) {
+		own.one = atomic_load(&handlers1[sig]);
+		own.three = atomic_load(&handlers3[sig]);
+	}
+	return own;
+}
+
+static void set_own(int sig, struct own own)
+{
+	if (sig > 0 && sig <= SIGNALS) {
+		atomic_store(&handlers1[sig], own.one);
+		atomic_store(&handlers3[sig], own.three);
+	}
+}
+
+/* <act> as the program means it: a trampoline stands for the program's handler.
+ * Always, also when a signal is no longer among those that stop: a trampoline
+ * that stayed installed must not be seen, or be chained to by the program. */
+static void unwrap(struct sigaction *act, struct own own)
+{
+	if (act->sa_flags & SA_SIGINFO) {
+		if (act->sa_sigaction == trampoline3)
+			act->sa_sigaction = own.three;
+	} else if (act->sa_handler == trampoline1) {
+		act->sa_handler = own.one;
 	}
 }
 
 int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
-	void (*h1)(int);
-	void (*h3)(int, siginfo_t *, void *);
+	bool ours = interposed(sig);
+	struct own before = own_of(sig);
+	struct own after = before;
 	struct sigaction mine;
 	int rc;
 
-	if (!interposed(sig))
-		return real.sigaction(sig, act, old);
-	h1 = atomic_load(&handlers1[sig]);
-	h3 = atomic_load(&handlers3[sig]);
-	if (act && is_own_function(act->sa_handler)) {
+	if (act) {
 		mine = *act;
-		if (act->sa_flags & SA_SIGINFO) {
-			atomic_store(&handlers3[sig], act->sa_sigaction);
-			mine.sa_sigaction = trampoline3;
-		} else {
-			atomic_store(&handlers1[sig], act->sa_handler);
-			mine.sa_handler = trampoline1;
+		unwrap(&mine, before);
+		if (ours && is_function(mine.sa_handler)) {
+			if (mine.sa_flags & SA_SIGINFO) {
+				after.three = mine.sa_sigaction;
+				mine.sa_sigaction = trampoline3;
+			} else {
+				after.one = mine.sa_handler;
+				mine.sa_handler = trampoline1;
+			}
+			set_own(sig, after);
 		}
-		act = &mine;
 	}
-	rc = real.sigaction(sig, act, old);
-	if (rc != 0) {
-		atomic_store(&handlers1[sig], h1);
-		atomic_store(&handlers3[sig], h3);
-	} else if (old) {
-		unwrap(sig, old, h1, h3);
-	}
+	rc = real.sigaction(sig, act ? &mine : NULL, old);
+	if (rc != 0 && act)
+		set_own(sig, before);
+	else if (rc == 0 && old)
+		unwrap(old, before);
 	return rc;
 }
 
@@ -177,23 +201,23 @@ int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 static sighandler_t set_simple(sighandler_t (*const *set)(int, sighandler_t), int sig,
                                sighandler_t handler)
 {
-	sighandler_t before;
+	bool ours = interposed(sig);
+	struct own before = own_of(sig);
 	sighandler_t old;
 
-	if (!interposed(sig))
-		return (*set)(sig, handler);
-	before = atomic_load(&handlers1[sig]);
-	if (is_own_function(handler)) {
-		atomic_store(&handlers1[sig], handler);
+	if (handler == trampoline1)
+		handler = before.one;
+	if (ours && is_function(handler)) {
+		set_own(sig, (struct own){ handler, before.three });
 		handler = trampoline1;
 	}
 	old = (*set)(sig, handler);
 	if (old == SIG_ERR)
-		atomic_store(&handlers1[sig], before);
+		set_own(sig, before);
 	else if (old == trampoline1)
-		return before;
+		return before.one;
 	else if ((void (*)(void))old == (void (*)(void))trampoline3)
-		return (sighandler_t)(void (*)(void))atomic_load(&handlers3[sig]);
+		return (sighandler_t)(void (*)(void))before.three;
 	return old;
 }
 
@@ -222,11 +246,16 @@ void signal_stop_on(uint64_t mask)
 	atomic_store(&stop_on, mask | 1);
 	for (int sig = 1; sig < SIGNALS; sig++) {
 		struct sigaction act;
+		struct sigaction old;
 
 		if (!(mask >> sig & 1) || (before >> sig & 1))
 			continue;
-		if (real.sigaction(sig, NULL, &act) == 0 && is_own_function(act.sa_handler))
-			wrap_sigaction(sig, &act, NULL);
+		if (wrap_sigaction(sig, NULL, &act) != 0 || !is_function(act.sa_handler) ||
+		    wrap_sigaction(sig, &act, &old) != 0)
+			continue;
+		/* Another thread was quicker: its handler it is. */
+		if (old.sa_handler != act.sa_handler)
+			wrap_sigaction(sig, &old, NULL);
 	}
 }
 
@@ -276,6 +305,25 @@ void signal_let(struct signal_hold *h)
 	sys_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
+bool signal_may_interrupt(void)
+{
+	uint64_t mask = 0;
+
+	sys_sigmask(SIG_BLOCK, NULL, &mask);
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (!(mask >> (sig - 1) & 1) && interrupts(sig))
+			return true;
+	return false;
+}
+
+bool signal_blocked_any(void)
+{
+	uint64_t mask = 0;
+
+	sys_sigmask(SIG_BLOCK, NULL, &mask);
+	return mask != 0;
+}
+
 void signal_hold_again(struct signal_hold *h)
 {
 	uint64_t held = HELD;
@@ -289,20 +337,10 @@ void signal_release(struct signal_hold *h)
 	sys_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
-/* The kernel's clock, by a system call: under faketime and its like the
- * library's may run at another speed, and a wait on the kernel's clock must
- * not be longer for it. */
-static int64_t kernel_now(void)
-{
-	struct timespec t = { 0, 0 };
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * DUR_S + t.tv_nsec;
-}
-
 /*
- * One sleep in the kernel. futex_waitv() with an absolute time-out is
- * restarted by the kernel after a handler with SA_RESTART and interrupted by
+ * One sleep in the kernel, on its own clock (under faketime and its like the
+ * library's may run at another speed). futex_waitv() with an absolute time-out
+ * is restarted by the kernel after a handler with SA_RESTART and interrupted by
  * one without (measured, Linux 6.18), the rule that connect() itself follows.
  * Plain FUTEX_WAIT with a time-out is interrupted by both.
  */
@@ -312,21 +350,24 @@ static int sleep_in_kernel(uint32_t expected, int64_t until)
 	struct waitv wait = { .val = expected,
 		              .uaddr = (uintptr_t)&stop_word,
 		              .flags = WAITV_32_PRIVATE };
-	int type;
-	long rc;
+	struct timespec relative;
+	int rc = (int)SYS_CALL(SYS_futex_waitv, &wait, 1, 0, &at, CLOCK_MONOTONIC);
 
-	/* As libc does around its own blocking calls: cancellation may strike
-	 * here, where nothing is held. */
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-	rc = syscall(SYS_futex_waitv, &wait, 1, 0, &at, CLOCK_MONOTONIC);
-	if (rc < 0 && (errno == ENOSYS || errno == EPERM)) {
-		struct timespec relative = dur_timespec(dur_sub(until, kernel_now()));
+	if (rc != -ENOSYS && rc != -EPERM)
+		return rc < 0 ? -rc : 0;
+	relative = dur_timespec(dur_sub(until, sys_monotonic()));
+	rc = sys_futex_wait(&stop_word, expected, &relative);
+	return rc < 0 ? -rc : 0;
+}
 
-		rc = syscall(SYS_futex, &stop_word, FUTEX_WAIT_PRIVATE, expected, &relative, NULL,
-		             0);
-	}
-	pthread_setcanceltype(type, NULL);
-	return rc < 0 ? errno : 0;
+/* Another thread may cancel this one, and is then noticed between slices. An
+ * asynchronous cancellation type would need none, but a handler that jumps out
+ * would leave it set. */
+static int64_t slice_end(int64_t until)
+{
+	int64_t slice = dur_add(sys_monotonic(), CANCEL_SLICE);
+
+	return __libc_single_threaded || slice > until ? until : slice;
 }
 
 enum wake signal_wait(int64_t until)
@@ -341,13 +382,15 @@ enum wake signal_wait(int64_t until)
 		return WAKE_STOPPING;
 	if (rest <= 0)
 		return WAKE_TIMEOUT;
-	kernel_until = dur_add(kernel_now(), rest);
+	kernel_until = dur_add(sys_monotonic(), rest);
 	/* A thread that is cancelled or jumps out leaves its count: then a stop
 	 * signal makes one needless system call, nothing else. */
 	atomic_fetch_add(&waiters, 1);
 	for (;;) {
-		int error = sleep_in_kernel(word, kernel_until);
+		int error;
 
+		pthread_testcancel();
+		error = sleep_in_kernel(word, slice_end(kernel_until));
 		if (signal_stopping() || atomic_load(&stop_word) != word) {
 			wake = WAKE_STOPPING;
 			break;
@@ -356,9 +399,8 @@ enum wake signal_wait(int64_t until)
 			wake = WAKE_INTERRUPTED;
 			break;
 		}
-		/* Anything else but a wake-up for nothing: treat the time as over
-		 * rather than spin. */
-		if (error != 0 || kernel_now() >= kernel_until)
+		/* The end, or trouble: treat the time as over rather than spin. */
+		if ((error != 0 && error != ETIMEDOUT) || sys_monotonic() >= kernel_until)
 			break;
 	}
 	atomic_fetch_sub(&waiters, 1);

@@ -47,6 +47,13 @@ void signal_let(struct signal_hold *h);     /* let through; notes .interrupted *
 void signal_hold_again(struct signal_hold *h);
 void signal_release(struct signal_hold *h); /* end: the mask as it was */
 
+/* Whether some caught and unblocked signal has a handler without SA_RESTART:
+ * then an EINTR may be that handler's doing. 64 system calls. */
+bool signal_may_interrupt(void);
+
+/* Whether this thread blocks any signal: then this may be a handler running. */
+bool signal_blocked_any(void);
+
 /*
  * Sleeps until <until> (ns of CLOCK_MONOTONIC as the program sees it). A
  * cancellation point. Holds nothing, keeps errno. Ends early as a blocking

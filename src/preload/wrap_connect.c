@@ -159,14 +159,42 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 	return finish(error, entry_errno);
 }
 
+/* Errors that no policy can retry. After some of them the address may not even
+ * be readable: the kernel looks at the length first. */
+static bool is_programs_affair(int error)
+{
+	return error == EINTR || error == EALREADY || error == EISCONN || error == EBADF ||
+	       error == EFAULT || error == EINVAL || error == ENOTSOCK || error == EAFNOSUPPORT;
+}
+
+/* The real call has failed. What the kernel goes on with (most non-blocking
+ * connects), and what is the program's own affair, is no failure to us. */
+static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                   int entry_errno)
+{
+	if (errno == EINPROGRESS)
+		return under_way(fd, sa, len);
+	if (is_programs_affair(errno))
+		return -1;
+	return failed(fd, sa, len, began, entry_errno);
+}
+
+/* Before the kernel has looked at an address, it may lead nowhere. */
+static bool readable(const struct sockaddr *sa, socklen_t len)
+{
+	return len >= 8 && len <= sizeof(struct sockaddr_storage) && sys_readable(sa) &&
+	       sys_readable((const char *)sa + len - 8);
+}
+
 /* The first attempt of a policy with attempt_timeout or socket options. */
 static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                                 int entry_errno)
 {
 	struct target t;
 
-	if (runtime_owns_process() && find_target(&t, sa, len) &&
-	    probe_socket_type(fd) == SOCK_STREAM && (t.rule || !addr_is_special(&t.addr))) {
+	if (readable(sa, len) && runtime_owns_process() && find_target(&t, sa, len) &&
+	    runtime_mode(t.config) == MODE_RETRY && probe_socket_type(fd) == SOCK_STREAM &&
+	    (t.rule || !addr_is_special(&t.addr))) {
 		set_options(fd, &t.policy->socket);
 		if (t.policy->attempt_timeout != DUR_NONE && t.policy->max_attempts > 1 &&
 		    !probe_nonblocking(fd))
@@ -175,7 +203,7 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 	errno = entry_errno;
 	if (real.connect(fd, sa, len) == 0)
 		return 0;
-	return failed(fd, sa, len, began, entry_errno);
+	return refused(fd, sa, len, began, entry_errno);
 }
 
 static LR_NOINLINE void recovered(const struct target *t, unsigned attempts, int64_t waited)
@@ -200,44 +228,38 @@ static LR_NOINLINE void recovered(const struct target *t, unsigned attempts, int
 
 /* A connect that follows retries at another address of its name: the recovery
  * is reported here, where it happened. */
-static LR_NOINLINE void report_pending(const struct sockaddr *sa, socklen_t len)
+static LR_NOINLINE void report_pending(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	struct target t;
 	unsigned attempts;
 	int64_t waited;
 
-	if (find_target(&t, sa, len) && t.name.id &&
-	    names_take_pending(&t.name, &attempts, &waited))
+	if (runtime_owns_process() && probe_socket_type(fd) == SOCK_STREAM &&
+	    find_target(&t, sa, len) && t.name.id &&
+	    names_take_pending(&t.name, t.addr.port, &attempts, &waited))
 		recovered(&t, attempts + 1, waited);
 }
 
 int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	int entry_errno = errno;
+	unsigned gate = gate_now();
 	int64_t began;
+	int rc;
 
-	if (lr_unlikely(gate_now())) {
-		unsigned gate = runtime_enter();
-
+	if (lr_unlikely(gate)) {
+		gate = runtime_enter(true);
 		if (gate & GATE_REPORT)
 			runtime_report();
 		if (gate & GATE_PASS)
 			return real.connect(fd, sa, len);
-		if (gate & GATE_BEFORE_CONNECT)
-			return prepared(fd, sa, len, monotonic_now(), entry_errno);
 	}
 	began = monotonic_now();
-	if (lr_likely(real.connect(fd, sa, len) == 0)) {
-		if (lr_unlikely(names_any_pending()))
-			report_pending(sa, len);
-		return 0;
-	}
-	/* What the kernel goes on with, and what is the program's own affair, is
-	 * no failure: most non-blocking connects end here. */
-	if (errno == EINPROGRESS)
-		return under_way(fd, sa, len);
-	if (errno == EINTR || errno == EALREADY || errno == EISCONN ||
-	    errno == EBADF || errno == EFAULT || errno == ENOTSOCK)
-		return -1;
-	return failed(fd, sa, len, began, entry_errno);
+	if (lr_unlikely(gate & GATE_BEFORE_CONNECT))
+		rc = prepared(fd, sa, len, began, entry_errno);
+	else if (lr_unlikely((rc = real.connect(fd, sa, len)) != 0))
+		return refused(fd, sa, len, began, entry_errno);
+	if (lr_unlikely(rc == 0 && names_any_pending()))
+		report_pending(fd, sa, len);
+	return rc;
 }

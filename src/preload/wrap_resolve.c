@@ -96,7 +96,7 @@ static struct err resolve(const struct request *q, unsigned gate)
 
 	if (gate & GATE_BEFORE_LOOKUP) {
 		c = ours(q->host);
-		if (c) {
+		if (c && runtime_mode(c) == MODE_RETRY) {
 			errno = entry_errno;
 			e = drive(q, c, began, e, &sys_errno);
 			errno = e.code ? sys_errno : entry_errno;
@@ -159,7 +159,7 @@ int wrap_getaddrinfo(const char *node, const char *service, const struct addrinf
 	struct err e;
 
 	if (lr_unlikely(gate))
-		gate = runtime_enter();
+		gate = runtime_enter(false);
 	/* Nothing to ask anybody: numbers, or the local side. */
 	if ((gate & GATE_PASS) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST)))
 		return real.getaddrinfo(node, service, hints, res);
@@ -246,7 +246,7 @@ static void by_host(struct host_args *args)
 	int sys_errno;
 
 	if (lr_unlikely(gate))
-		gate = runtime_enter();
+		gate = runtime_enter(false);
 	if ((gate & GATE_PASS) || !args->name) {
 		make_host(args, &sys_errno);
 		return;

@@ -32,7 +32,9 @@ struct slot {
 	_Atomic uint32_t tried;    /* bit n: address n has failed */
 	_Atomic uint64_t id;       /* 0: empty */
 	_Atomic uint64_t name_hash;
+	_Atomic uint32_t exhausted_port;
 	_Atomic int64_t exhausted_at;
+	_Atomic uint32_t pending_port;
 	_Atomic uint32_t pending_attempts;
 	_Atomic int64_t pending_waited;
 	_Atomic uint64_t word[PAYLOAD_WORDS];
@@ -69,16 +71,22 @@ unsigned name_ip_add(struct name_ip *ips, unsigned count, const struct name_ip *
 	return count + 1;
 }
 
-/* The slot to write: the one that holds this name already, else the one with
- * the smallest id (an empty one has 0). */
+/*
+ * The slot to write: the one that holds this name already, else the one with
+ * the smallest id (an empty one has 0). One that is being written is left out:
+ * a writer whose handler jumped out leaves it so for good, and as the oldest
+ * it would be chosen, in vain, for ever.
+ */
 static struct slot *choose_slot(uint64_t hash)
 {
-	struct slot *oldest = &slots[0];
+	struct slot *oldest = NULL;
 	uint64_t oldest_id = UINT64_MAX;
 
 	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
 		uint64_t id = atomic_load_explicit(&slots[i].id, memory_order_relaxed);
 
+		if (atomic_load_explicit(&slots[i].sequence, memory_order_relaxed) & 1)
+			continue;
 		if (id && atomic_load_explicit(&slots[i].name_hash, memory_order_relaxed) == hash)
 			return &slots[i];
 		if (id < oldest_id) {
@@ -113,6 +121,8 @@ void names_remember(const char *name, const struct name_ip *ips, unsigned count,
 		key.families |= ips[i].family == AF_INET ? 1 : 2;
 	hash = hash_bytes(name, len, hash_bytes(&key, sizeof(key), 0));
 	s = choose_slot(hash);
+	if (!s)
+		return;
 	sequence = atomic_load_explicit(&s->sequence, memory_order_relaxed);
 	if ((sequence & 1) || !atomic_compare_exchange_strong(&s->sequence, &sequence, sequence + 1))
 		return;
@@ -219,27 +229,33 @@ uint32_t names_untried(const struct name_entry *e)
 	return s ? all_of(e) & ~atomic_load_explicit(&s->tried, memory_order_relaxed) : 0;
 }
 
-void names_set_exhausted(const struct name_entry *e, int64_t now)
-{
-	struct slot *s = slot_of(e->id);
-
-	if (s)
-		atomic_store_explicit(&s->exhausted_at, now, memory_order_relaxed);
-}
-
-int64_t names_exhausted_at(const struct name_entry *e)
-{
-	struct slot *s = slot_of(e->id);
-
-	return s ? atomic_load_explicit(&s->exhausted_at, memory_order_relaxed) : 0;
-}
-
-void names_set_pending(const struct name_entry *e, unsigned attempts, int64_t waited)
+void names_set_exhausted(const struct name_entry *e, uint16_t port, int64_t now)
 {
 	struct slot *s = slot_of(e->id);
 
 	if (!s)
 		return;
+	atomic_store_explicit(&s->exhausted_port, port, memory_order_relaxed);
+	atomic_store_explicit(&s->exhausted_at, now, memory_order_relaxed);
+}
+
+int64_t names_exhausted_at(const struct name_entry *e, uint16_t port)
+{
+	struct slot *s = slot_of(e->id);
+
+	if (!s || atomic_load_explicit(&s->exhausted_port, memory_order_relaxed) != port)
+		return 0;
+	return atomic_load_explicit(&s->exhausted_at, memory_order_relaxed);
+}
+
+void names_set_pending(const struct name_entry *e, uint16_t port, unsigned attempts,
+                       int64_t waited)
+{
+	struct slot *s = slot_of(e->id);
+
+	if (!s)
+		return;
+	atomic_store_explicit(&s->pending_port, port, memory_order_relaxed);
 	atomic_store_explicit(&s->pending_waited, waited, memory_order_relaxed);
 	atomic_store_explicit(&s->pending_attempts, attempts, memory_order_relaxed);
 	atomic_store_explicit(&any_pending, 1, memory_order_relaxed);
@@ -250,13 +266,14 @@ bool names_any_pending(void)
 	return atomic_load_explicit(&any_pending, memory_order_relaxed) != 0;
 }
 
-bool names_take_pending(const struct name_entry *e, unsigned *attempts, int64_t *waited)
+bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *attempts,
+                        int64_t *waited)
 {
 	struct slot *s = slot_of(e->id);
 	bool others = false;
 
 	*attempts = 0;
-	if (s) {
+	if (s && atomic_load_explicit(&s->pending_port, memory_order_relaxed) == port) {
 		*waited = atomic_load_explicit(&s->pending_waited, memory_order_relaxed);
 		*attempts = atomic_exchange(&s->pending_attempts, 0);
 	}
@@ -265,6 +282,18 @@ bool names_take_pending(const struct name_entry *e, unsigned *attempts, int64_t 
 	if (!others)
 		atomic_store_explicit(&any_pending, 0, memory_order_relaxed);
 	return *attempts > 0;
+}
+
+void names_postfork_child(void)
+{
+	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
+		uint32_t sequence = atomic_load(&slots[i].sequence);
+
+		if (!(sequence & 1))
+			continue;
+		atomic_store(&slots[i].id, 0);
+		atomic_store(&slots[i].sequence, sequence + 1);
+	}
 }
 
 void names_reset(void)

@@ -64,20 +64,26 @@ uint32_t names_tried(const struct name_entry *e);
 /* The same set, without marking anything. */
 uint32_t names_untried(const struct name_entry *e);
 
-/* The retries for this name are used up at <now> (ns); asked about by
- * names_exhausted_at(), 0 = never. */
-void names_set_exhausted(const struct name_entry *e, int64_t now);
-int64_t names_exhausted_at(const struct name_entry *e);
+/* The retries for this name and port are used up at <now> (ns); asked about by
+ * names_exhausted_at(), 0 = never. One port per look-up is remembered. */
+void names_set_exhausted(const struct name_entry *e, uint16_t port, int64_t now);
+int64_t names_exhausted_at(const struct name_entry *e, uint16_t port);
 
 /*
  * Attempts made (and ns waited) at one address before the failure went back
  * to the program so that it tries another one: whoever then succeeds reports
  * the recovery. names_any_pending() is one load, for the success path.
  */
-void names_set_pending(const struct name_entry *e, unsigned attempts, int64_t waited);
+void names_set_pending(const struct name_entry *e, uint16_t port, unsigned attempts,
+                       int64_t waited);
 bool names_any_pending(void);
-/* Takes what is pending for the look-up; false if nothing is. */
-bool names_take_pending(const struct name_entry *e, unsigned *attempts, int64_t *waited);
+/* Takes what is pending for the look-up and port; false if nothing is. */
+bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *attempts,
+                        int64_t *waited);
+
+/* In the child after fork: a look-up that another thread was just writing is
+ * given up. */
+void names_postfork_child(void);
 
 /* Forgets everything (tests). */
 void names_reset(void);

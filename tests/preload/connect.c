@@ -190,6 +190,27 @@ START_TEST(descriptor_closed_and_reused_during_the_wait)
 }
 END_TEST
 
+/* The first call of all is made by a vfork child, in our memory: it must not
+ * take the process over. */
+START_TEST(vfork_child_connects_first)
+{
+	struct sockaddr_in sa;
+	int server = bound(&sa);
+	int fd = tcp_socket();
+	int status;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		connect(fd, (struct sockaddr *)&sa, sizeof(sa));
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	listen_late(server, 150);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+}
+END_TEST
+
 START_TEST(special_addresses_fail_as_fast_as_alone)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -208,5 +229,5 @@ END_TEST
 UNIT_MAIN("preload connect", &late_server_is_reached_on_the_same_socket,
           &success_changes_nothing, &errors_that_are_not_ours,
           &datagrams_and_nonblocking_pass_through, &unix_sockets, &the_programs_own_time_limit,
-          &descriptor_closed_and_reused_during_the_wait,
+          &descriptor_closed_and_reused_during_the_wait, &vfork_child_connects_first,
           &special_addresses_fail_as_fast_as_alone)

@@ -58,4 +58,76 @@ START_TEST(a_late_server_is_reached)
 }
 END_TEST
 
-UNIT_MAIN("preload timeout", &hanging_attempts_are_ended, &a_late_server_is_reached)
+/* With a time-out on the socket the kernel interrupts a connect also for
+ * handlers with SA_RESTART; the program, which set none, must not see that. */
+static volatile int ticks;
+
+static void tick(int sig)
+{
+	(void)sig;
+	ticks++;
+}
+
+START_TEST(restarting_handlers_do_not_interrupt)
+{
+	struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
+	struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction sa = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	struct sockaddr_in to;
+	int fd = tcp_socket();
+	int rc, error;
+
+	/* The test framework's own handlers have no SA_RESTART. */
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	full_queue(&to);
+	ck_assert_int_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	setitimer(ITIMER_REAL, &every, NULL);
+	rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
+	error = errno;
+	setitimer(ITIMER_REAL, &never, NULL);
+	ck_assert_int_eq(rc, -1);
+	ck_assert_int_eq(error, ETIMEDOUT);
+	ck_assert_int_gt(ticks, 10);
+	ck_assert_uint_eq(log_lines(" retry "), 2);
+}
+END_TEST
+
+START_TEST(wild_addresses_are_the_kernels_to_refuse)
+{
+	char block[16] = { AF_INET };
+	int fd = tcp_socket();
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)16, 16), -1);
+	ck_assert_int_eq(errno, EFAULT);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)block, 100000), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)block, 2), -1);
+	ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+/* A full queue of a Unix socket ends a timed connect with EAGAIN. */
+START_TEST(unix_sockets_time_out_too)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd;
+
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/full", getenv("TEST_DIR"));
+	ck_assert_int_eq(bind(server, (struct sockaddr *)&un, sizeof(un)), 0);
+	ck_assert_int_eq(listen(server, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(fd, (struct sockaddr *)&un, sizeof(un));
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), -1);
+	ck_assert_int_eq(errno, ETIMEDOUT);
+	ck_assert_uint_eq(log_lines("error=ETIMEDOUT"), 3);
+}
+END_TEST
+
+UNIT_MAIN("preload timeout", &hanging_attempts_are_ended, &a_late_server_is_reached,
+          &restarting_handlers_do_not_interrupt, &wild_addresses_are_the_kernels_to_refuse,
+          &unix_sockets_time_out_too)

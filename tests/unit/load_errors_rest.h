@@ -289,6 +289,11 @@ static const struct bad_input bad_rest[] = {
 	  "log = { to = \"stdout\"; };\n",
 	  { "E D/main.conf:2: log.to: \"stdout\": unknown (stderr, syslog, file:PATH, "
 	      "unix:PATH, fd:N, none)", NULL } },
+	{ "log.to fd in a file",
+	  "version = 1;\n"
+	  "log = { to = \"fd:3\"; };\n",
+	  { "W D/main.conf:2: log.to: \"fd:3\": nothing will be written (only LIBRETRY_LOG can "
+	      "name a descriptor: what a program has there is not known from a file)", NULL } },
 	{ "log.to fd",
 	  "version = 1;\n"
 	  "log = { to = \"fd:-1\"; };\n",

@@ -1,4 +1,5 @@
-# One suite per source file.
+# One suite per source file, or per family of files behind one function
+# (config/load, engine/retry).
 UNIT_TESTS = \
 	tests/unit/test_addr \
 	tests/unit/test_duration \

@@ -322,6 +322,20 @@ START_TEST(a_descriptor_closed_during_the_wait_is_left_alone)
 }
 END_TEST
 
+/* Closed while the kernel tried: nothing may be done to what has the number. */
+START_TEST(a_descriptor_closed_during_the_attempt_is_left_alone)
+{
+	setup();
+	p.attempt_timeout = DUR_S;
+	SCRIPT(ECONNREFUSED, EINPROGRESS);
+	w.closed_in_call = 2;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(w.dissolved, 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+}
+END_TEST
+
 START_TEST(observe_decides_and_changes_nothing)
 {
 	setup();
@@ -382,7 +396,7 @@ START_TEST(other_family_comes_alive_during_the_wait)
 	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
 	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
 	ck_assert(names_any_pending());
-	ck_assert(names_take_pending(&name, &attempts, &waited));
+	ck_assert(names_take_pending(&name, 5432, &attempts, &waited));
 	ck_assert_uint_eq(attempts, 2);
 	ck_assert_int_eq(waited, 300 * DUR_MS);
 	ck_assert(!names_any_pending());
@@ -515,7 +529,8 @@ UNIT_MAIN("connect", &seven_rows, &log_of_a_recovery, &log_of_a_failure,
           &attempt_timeout_is_clipped_and_counts_as_etimedout, &the_programs_own_bound,
           &native_results_go_straight_through, &interrupted_waits_return_the_last_real_error,
           &self_connection_counts_as_refused,
-          &a_descriptor_closed_during_the_wait_is_left_alone, &observe_decides_and_changes_nothing,
+          &a_descriptor_closed_during_the_wait_is_left_alone,
+          &a_descriptor_closed_during_the_attempt_is_left_alone, &observe_decides_and_changes_nothing,
           &another_address_that_is_alive_is_left_to_the_program,
           &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
           &same_family_comes_alive_and_is_moved_to,

@@ -30,6 +30,7 @@ static int log_to_pipe(enum log_format format, uint32_t burst, int64_t per)
 		.to = LOG_TO_FD, .fd = p[1], .level = LOG_INFO_LEVEL, .format = format,
 		.burst = burst, .per = per,
 	};
+	log_identify(p[1]);
 	log_configure(&settings);
 	return p[0];
 }

@@ -160,22 +160,25 @@ START_TEST(exhausted_and_pending)
 	names_reset();
 	remember1("db", v4(10, 0, 0, 1), 1);
 	names_find(&a, 1, &e);
-	ck_assert_int_eq(names_exhausted_at(&e), 0);
-	names_set_exhausted(&e, 77);
-	ck_assert_int_eq(names_exhausted_at(&e), 77);
+	ck_assert_int_eq(names_exhausted_at(&e, 80), 0);
+	names_set_exhausted(&e, 80, 77);
+	ck_assert_int_eq(names_exhausted_at(&e, 80), 77);
+	ck_assert_int_eq(names_exhausted_at(&e, 81), 0);
 	ck_assert(!names_any_pending());
-	names_set_pending(&e, 3, 500);
+	names_set_pending(&e, 80, 3, 500);
 	ck_assert(names_any_pending());
-	ck_assert(names_take_pending(&e, &attempts, &waited));
+	ck_assert(!names_take_pending(&e, 81, &attempts, &waited));
+	ck_assert(names_any_pending());
+	ck_assert(names_take_pending(&e, 80, &attempts, &waited));
 	ck_assert_uint_eq(attempts, 3);
 	ck_assert_int_eq(waited, 500);
-	ck_assert(!names_take_pending(&e, &attempts, &waited));
+	ck_assert(!names_take_pending(&e, 80, &attempts, &waited));
 	ck_assert(!names_any_pending());
 	/* A look-up that was overwritten answers like none. */
 	gone = e;
 	gone.id = 12345;
 	ck_assert_uint_eq(names_tried(&gone), 0);
-	names_set_pending(&gone, 1, 1);
+	names_set_pending(&gone, 80, 1, 1);
 	ck_assert(!names_any_pending());
 }
 END_TEST
@@ -196,7 +199,7 @@ static void *hammer(void *arg)
 		if (names_find(&a, thread, &e)) {
 			ck_assert_str_eq(e.name, name);
 			names_tried(&e);
-			names_set_exhausted(&e, i);
+			names_set_exhausted(&e, 80, i);
 		}
 	}
 	return NULL;

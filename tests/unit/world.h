@@ -37,6 +37,7 @@ struct world {
 	unsigned dissolved;
 	unsigned family_changes;
 	bool family_fixed;             /* changing it fails */
+	unsigned closed_in_call;       /* it becomes another during the n-th attempt */
 	unsigned closed_at;            /* from the n-th wait on, the socket is another */
 	/* Listeners, by printed address and the clock from which they listen. */
 	struct {
@@ -63,16 +64,19 @@ static int world_result(struct world *w)
 }
 
 static int world_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
-                         int64_t limit)
+                         int64_t limit, bool *expired)
 {
 	struct world *w = ctx;
+	int rc;
 
 	(void)fd;
 	if (w->calls < WORLD_MAX) {
 		w->limits[w->calls] = limit;
 		addr_from_sockaddr(&w->targets[w->calls], sa, len);
 	}
-	return world_result(w);
+	rc = world_result(w);
+	*expired = rc == EINPROGRESS && limit != DUR_NONE;
+	return rc;
 }
 
 static struct err world_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
@@ -91,6 +95,8 @@ static uint64_t world_identity(void *ctx, int fd)
 	struct world *w = ctx;
 
 	(void)fd;
+	if (w->closed_in_call && w->calls >= w->closed_in_call)
+		return 99;
 	return w->closed_at && w->wait_count >= w->closed_at ? 99 : 7;
 }
 
