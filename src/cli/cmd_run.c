@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "base/fmt.h"
 #include "cli/cli.h"
 #include "cli/elf.h"
 #include "cli/preload_path.h"
+#include "config/config.h"
 
 #define PRELOAD_MAX 16384
 
@@ -206,7 +209,55 @@ static int dry_run(const struct run *r, const struct setting *settings, size_t c
 	return cli_finish(EXIT_SUCCESS, EXIT_RUN_SETUP);
 }
 
-static int execute(const struct run *r, const struct setting *settings, size_t count)
+/* Faults of variables, whose file is NULL; those of files are for "check", and
+ * for the library's log. */
+static void warn_of_variable(void *ctx, const struct diag *d)
+{
+	(void)ctx;
+	if (!d->file && d->level >= DIAG_WARNING)
+		cli_warn("%s", d->text);
+}
+
+/* Whether the library will be able to append to <path>, which need not exist. */
+static void examine_log_file(const char *path)
+{
+	char folder[PATH_MAX];
+	struct fmt f;
+
+	if (access(path, W_OK) == 0)
+		return;
+	if (errno == ENOENT) {
+		fmt_init(&f, folder, sizeof(folder));
+		fmt_mem(&f, path, (size_t)(strrchr(path, '/') - path) + 1);
+		fmt_end(&f);
+		if (access(folder, W_OK | X_OK) == 0)
+			return;
+	}
+	cli_warn("%s: %s: nothing will be logged", path, strerror(errno));
+}
+
+/* What the library would find wrong with the variables, said now: in the
+ * program it would be one line of a log, at the first failure. */
+static void examine_variables(void)
+{
+	struct env env;
+	struct utsname host;
+	char path[PATH_MAX];
+	struct config *c;
+	bool file;
+
+	env_snapshot(&env, environ, false);
+	if (uname(&host) != 0)
+		host.nodename[0] = '\0';
+	file = config_locate(&env, SYSCONFDIR, host.nodename, path, sizeof(path));
+	c = config_load(file ? path : NULL, file ? &lcapi_direct : NULL, &env, warn_of_variable,
+	                NULL);
+	if (c && c->log.to == LOG_TO_FILE)
+		examine_log_file(c->log.path);
+	config_free(c);
+}
+
+static int set_variables(const struct run *r, const struct setting *settings, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!settings[i].value)
@@ -218,6 +269,11 @@ static int execute(const struct run *r, const struct setting *settings, size_t c
 			return EXIT_RUN_SETUP;
 		}
 	}
+	return 0;
+}
+
+static int execute(const struct run *r)
+{
 	execvp(r->command[0], r->command);
 
 	int error = errno;
@@ -250,7 +306,9 @@ int cmd_run(int argc, char **argv)
 		{ "LIBRETRY_LOG_LEVEL", r.verbose ? "debug" : NULL },
 	};
 
-	if (r.dry_run)
-		return dry_run(&r, settings, ARRAY_LEN(settings));
-	return execute(&r, settings, ARRAY_LEN(settings));
+	status = set_variables(&r, settings, ARRAY_LEN(settings));
+	if (status != 0)
+		return status;
+	examine_variables();
+	return r.dry_run ? dry_run(&r, settings, ARRAY_LEN(settings)) : execute(&r);
 }

@@ -108,6 +108,12 @@ dry_run() {
 	is "dry run prints the command" "LD_PRELOAD=$so prog a b" "$(cat out)"
 	is "dry run ends with 0" 0 "$status"
 	is "dry run says nothing else" "" "$(cat err)"
+	run -p patiant --dry-run prog
+	has "a policy that does not exist is said" 'did you mean "patient"' err
+	run -l file:/nonexistent/log --dry-run prog
+	has "a log that cannot be written is said" "nothing will be logged" err
+	run -l "file:$PWD/new-log" --dry-run prog
+	lacks "a log that can be made is fine" "nothing will be logged" err
 	run --dry-run -- prog -p -c --dry-run
 	is "options end at the program" "LD_PRELOAD=$so prog -p -c --dry-run" "$(cat out)"
 	# shellcheck disable=SC2016
