@@ -86,7 +86,7 @@ static int connect_until(struct signal_hold *hold, int fd, const struct sockaddr
 	int rc;
 
 	do {
-		int64_t left = dur_sub(end, monotonic_now());
+		int64_t left = dur_sub(end, sys_monotonic());
 
 		if (left <= 0)
 			return EINPROGRESS;
@@ -103,7 +103,7 @@ static int connect_until(struct signal_hold *hold, int fd, const struct sockaddr
 static bool is_over(int fd, int rc, const struct sockaddr *sa, int64_t end)
 {
 	return not_done(rc, sa) && end != DUR_NONE && !probe_nonblocking(fd) &&
-	       dur_add(monotonic_now(), 10 * DUR_MS) >= end;
+	       dur_add(sys_monotonic(), 10 * DUR_MS) >= end;
 }
 
 /*
@@ -118,7 +118,7 @@ static int op_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t le
 	struct timeval before = { 0, 0 };
 	socklen_t size = sizeof(before);
 	uint64_t identity = probe_identity(fd);
-	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(monotonic_now(), limit);
+	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
 	int rc;
 
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, &size) != 0)
@@ -216,7 +216,7 @@ static int op_listening(void *ctx, const struct addr *a)
 static int64_t op_now(void *ctx)
 {
 	(void)ctx;
-	return monotonic_now();
+	return sys_monotonic();
 }
 
 /* The first waiter that a stop signal wakes says so, for all. */

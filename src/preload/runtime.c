@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/prng.h"
+#include "base/sys.h"
 #include "log/log.h"
 #include "policy/match.h"
 #include "preload/configure.h"
@@ -211,10 +212,10 @@ static bool load_alone(bool again)
 
 static void load_once(void)
 {
-	int64_t until = dur_add(monotonic_now(), LOAD_PATIENCE);
+	int64_t until = dur_add(sys_monotonic(), LOAD_PATIENCE);
 
 	while (!atomic_load(&current) && !atomic_load(&load_forbidden) && !load_alone(false)) {
-		if (atomic_load(&loader) == thread_key() || monotonic_now() > until)
+		if (atomic_load(&loader) == thread_key() || sys_monotonic() > until)
 			return;
 		/* Rare (two first calls at once) and short (a file is read). */
 		usleep(1000);
@@ -224,7 +225,7 @@ static void load_once(void)
 /* A failure is the moment to look: a program that is well needs no new rules. */
 static void reload_if_changed(const struct config *c)
 {
-	int64_t now = monotonic_now();
+	int64_t now = sys_monotonic();
 	int64_t last = atomic_load(&last_check);
 
 	if (!c->process.reload || !config_exists || now - last < RELOAD_EVERY ||

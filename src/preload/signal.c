@@ -55,6 +55,7 @@ static _Atomic uint32_t stop_word;
 static _Atomic uint32_t waiters;
 static _Atomic int64_t stop_until;
 static _Atomic int unlogged;
+static _Atomic bool no_waitv; /* the kernel, or a filter, has no futex_waitv() */
 
 static bool in_stop_set(int sig)
 {
@@ -65,12 +66,21 @@ static bool in_stop_set(int sig)
 	return sig > 0 && sig < SIGNALS && (mask >> sig & 1);
 }
 
-int64_t monotonic_now(void)
+int64_t clock_at_entry(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * DUR_S + t.tv_nsec;
+}
+
+int64_t kernel_time_of(int64_t entry)
+{
+	int64_t ago = dur_sub(clock_at_entry(), entry);
+
+	if (ago < 0 || ago > DUR_MAX_CONFIG)
+		ago = 0;
+	return dur_sub(sys_monotonic(), ago);
 }
 
 /* Async-signal-safe: atomics and one system call if somebody waits. */
@@ -83,7 +93,7 @@ static void caught(int sig)
 	if (!in_stop_set(sig))
 		return;
 	if (sig != SIGTERM)
-		until = dur_add(monotonic_now(), SHORT_STOP);
+		until = dur_add(sys_monotonic(), SHORT_STOP);
 	old = atomic_load(&stop_until);
 	while (old < until && !atomic_compare_exchange_weak(&stop_until, &old, until))
 		;
@@ -263,7 +273,7 @@ bool signal_stopping(void)
 {
 	int64_t until = atomic_load_explicit(&stop_until, memory_order_relaxed);
 
-	return until != 0 && (until == INT64_MAX || monotonic_now() < until);
+	return until != 0 && (until == INT64_MAX || sys_monotonic() < until);
 }
 
 int signal_take_unlogged(void)
@@ -351,10 +361,13 @@ static int sleep_in_kernel(uint32_t expected, int64_t until)
 		              .uaddr = (uintptr_t)&stop_word,
 		              .flags = WAITV_32_PRIVATE };
 	struct timespec relative;
-	int rc = (int)SYS_CALL(SYS_futex_waitv, &wait, 1, 0, &at, CLOCK_MONOTONIC);
+	int rc = -ENOSYS;
 
+	if (!atomic_load_explicit(&no_waitv, memory_order_relaxed))
+		rc = (int)SYS_CALL(SYS_futex_waitv, &wait, 1, 0, &at, CLOCK_MONOTONIC);
 	if (rc != -ENOSYS && rc != -EPERM)
 		return rc < 0 ? -rc : 0;
+	atomic_store_explicit(&no_waitv, true, memory_order_relaxed);
 	relative = dur_timespec(dur_sub(until, sys_monotonic()));
 	rc = sys_futex_wait(&stop_word, expected, &relative);
 	return rc < 0 ? -rc : 0;
@@ -375,14 +388,8 @@ enum wake signal_wait(int64_t until)
 	int saved = errno;
 	uint32_t word = atomic_load(&stop_word);
 	enum wake wake = WAKE_TIMEOUT;
-	int64_t rest = dur_sub(until, monotonic_now());
-	int64_t kernel_until;
-
 	if (signal_stopping())
 		return WAKE_STOPPING;
-	if (rest <= 0)
-		return WAKE_TIMEOUT;
-	kernel_until = dur_add(sys_monotonic(), rest);
 	/* A thread that is cancelled or jumps out leaves its count: then a stop
 	 * signal makes one needless system call, nothing else. */
 	atomic_fetch_add(&waiters, 1);
@@ -390,7 +397,7 @@ enum wake signal_wait(int64_t until)
 		int error;
 
 		pthread_testcancel();
-		error = sleep_in_kernel(word, slice_end(kernel_until));
+		error = sleep_in_kernel(word, slice_end(until));
 		if (signal_stopping() || atomic_load(&stop_word) != word) {
 			wake = WAKE_STOPPING;
 			break;
@@ -400,7 +407,7 @@ enum wake signal_wait(int64_t until)
 			break;
 		}
 		/* The end, or trouble: treat the time as over rather than spin. */
-		if ((error != 0 && error != ETIMEDOUT) || sys_monotonic() >= kernel_until)
+		if ((error != 0 && error != ETIMEDOUT) || sys_monotonic() >= until)
 			break;
 	}
 	atomic_fetch_sub(&waiters, 1);

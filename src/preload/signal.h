@@ -55,7 +55,7 @@ bool signal_may_interrupt(void);
 bool signal_blocked_any(void);
 
 /*
- * Sleeps until <until> (ns of CLOCK_MONOTONIC as the program sees it). A
+ * Sleeps until <until> (ns, sys_monotonic()). A
  * cancellation point. Holds nothing, keeps errno. Ends early as a blocking
  * system call would: when a handler without SA_RESTART ran (the kernel decides,
  * by futex_waitv(); where that is missing, by any handler), and for a stop
@@ -63,7 +63,13 @@ bool signal_blocked_any(void);
  */
 enum wake signal_wait(int64_t until);
 
-/* CLOCK_MONOTONIC in ns, by the vDSO. errno untouched. */
-int64_t monotonic_now(void);
+/*
+ * Two clocks. The success path reads CLOCK_MONOTONIC through libc, that is by
+ * the vDSO and without a system call; a library like faketime may answer it.
+ * All else goes by the kernel's own, sys_monotonic(): kernel_time_of() says when
+ * on that clock it was <entry> on the other. errno untouched.
+ */
+int64_t clock_at_entry(void);
+int64_t kernel_time_of(int64_t entry);
 
 #endif

@@ -105,7 +105,7 @@ static int drive(int fd, const struct sockaddr *sa, socklen_t len, const struct 
 	                             .policy = t->policy,
 	                             .rule = t->rule,
 	                             .mode = runtime_mode(t->config),
-	                             .began = began,
+	                             .began = kernel_time_of(began),
 	                             .limit = probe_send_timeout(fd) };
 
 	struct signal_hold hold;
@@ -254,7 +254,7 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 		if (gate & GATE_PASS)
 			return real.connect(fd, sa, len);
 	}
-	began = monotonic_now();
+	began = clock_at_entry();
 	if (lr_unlikely(gate & GATE_BEFORE_CONNECT))
 		rc = prepared(fd, sa, len, began, entry_errno);
 	else if (lr_unlikely((rc = real.connect(fd, sa, len)) != 0))

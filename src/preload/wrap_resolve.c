@@ -60,7 +60,7 @@ static LR_NOINLINE struct err drive(const struct request *q, const struct config
 		                    .policy = rule ? rule->policy : runtime_default_policy(c),
 		                    .rule = rule,
 		                    .mode = runtime_mode(c),
-		                    .began = began,
+		                    .began = kernel_time_of(began),
 		                    .call = (void *)&q->again };
 
 	struct signal_hold hold;
@@ -89,7 +89,7 @@ static const struct config *ours(const char *host)
 static struct err resolve(const struct request *q, unsigned gate)
 {
 	int entry_errno = errno;
-	int64_t began = monotonic_now();
+	int64_t began = clock_at_entry();
 	const struct config *c;
 	struct err e = { ERR_EAI, 0 };
 	int sys_errno = entry_errno;
