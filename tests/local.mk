@@ -51,7 +51,7 @@ check-clients: all $(check_PROGRAMS) $(check_LTLIBRARIES)
 # bounds, so it sees the unit tests, threads and all.
 SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 	test -f Makefile || $(abs_top_srcdir)/configure -q $(2) CFLAGS="-O1 -g"; \
-	$(MAKE) check
+	$(MAKE) -j$$(nproc) check TESTS= >/dev/null; $(MAKE) check
 
 check-asan:
 	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror)
