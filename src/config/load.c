@@ -18,6 +18,27 @@ const struct node *load_keep_node(struct loader *ld, const struct node *n)
 	return copy;
 }
 
+void load_list(struct loader *ld, const struct node *list, const struct load_limit *limit,
+               void (*read_one)(struct loader *ld, const struct node *n))
+{
+	if (!list)
+		return;
+	if (!node_is_list(list)) {
+		node_wrong_type(list, "a list ( ) of groups { }");
+		return;
+	}
+	for (unsigned i = 0; i < node_count(list); i++) {
+		struct node n = node_at(list, i);
+
+		if (*limit->count == limit->max) {
+			node_say(&n, DIAG_ERROR, "too many %s (at most %u)", limit->what,
+			         limit->max);
+			return;
+		}
+		read_one(ld, &n);
+	}
+}
+
 static bool no_memory(const struct loader *ld)
 {
 	return arena_failed(ld->r.keep) || arena_failed(ld->r.scratch);

@@ -173,24 +173,9 @@ static void read_one(struct loader *ld, const struct node *n)
 
 void dests_read(struct loader *ld, const struct unit *u)
 {
-	const struct node *list = u->destinations;
+	const struct load_limit limit = { &ld->rule_count, LOAD_DESTS_MAX, "destinations" };
 
-	if (!list)
-		return;
-	if (!node_is_list(list)) {
-		node_wrong_type(list, "a list ( ) of groups { }");
-		return;
-	}
-	for (unsigned i = 0; i < node_count(list); i++) {
-		struct node n = node_at(list, i);
-
-		if (ld->rule_count == LOAD_DESTS_MAX) {
-			node_say(&n, DIAG_ERROR, "too many destinations (at most %u)",
-			         LOAD_DESTS_MAX);
-			return;
-		}
-		read_one(ld, &n);
-	}
+	load_list(ld, u->destinations, &limit, read_one);
 }
 
 /* What <r> takes, in a few words. */

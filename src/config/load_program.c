@@ -55,22 +55,7 @@ static void read_one(struct loader *ld, const struct node *n)
 
 void programs_read(struct loader *ld, const struct unit *u)
 {
-	const struct node *list = u->programs;
+	const struct load_limit limit = { &ld->program_count, LOAD_PROGRAMS_MAX, "programs" };
 
-	if (!list)
-		return;
-	if (!node_is_list(list)) {
-		node_wrong_type(list, "a list ( ) of groups { }");
-		return;
-	}
-	for (unsigned i = 0; i < node_count(list); i++) {
-		struct node n = node_at(list, i);
-
-		if (ld->program_count == LOAD_PROGRAMS_MAX) {
-			node_say(&n, DIAG_ERROR, "too many programs (at most %u)",
-			         LOAD_PROGRAMS_MAX);
-			return;
-		}
-		read_one(ld, &n);
-	}
+	load_list(ld, u->programs, &limit, read_one);
 }

@@ -52,6 +52,18 @@ struct loader {
 /* A copy of <n> that outlives the caller's frame. */
 const struct node *load_keep_node(struct loader *ld, const struct node *n);
 
+/* How many entries there may be, over all files, and what they are called. */
+struct load_limit {
+	const unsigned *count;
+	unsigned max;
+	const char *what;
+};
+
+/* Hands the groups of <list> (NULL: there is none) to <read_one>, which counts
+ * them in *limit->count. */
+void load_list(struct loader *ld, const struct node *list, const struct load_limit *limit,
+               void (*read_one)(struct loader *ld, const struct node *n));
+
 /* load_policy.c: the table of policies. */
 bool pols_builtin(struct loader *ld);
 void pols_collect(struct loader *ld, const struct unit *u);

@@ -11,8 +11,9 @@
 /*
  * Whether a TCP listener would take a connection to <a> (address and port): 1
  * yes, 0 no (loopback only), -1 not known, because the address is not this
- * machine's, packets to it may be redirected, or the kernel does not tell. Nobody is connected to. Opens a descriptor for the
- * moment (CLOEXEC), keeps errno, is no cancellation point.
+ * machine's, packets to it may be redirected, or the kernel does not tell.
+ * Nobody is connected to. Opens a descriptor for the moment (CLOEXEC), keeps
+ * errno, is no cancellation point.
  */
 int probe_listening(const struct addr *a);
 

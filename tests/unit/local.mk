@@ -27,6 +27,7 @@ UNIT_TESTS = \
 	tests/unit/test_overrides \
 	tests/unit/test_connect \
 	tests/unit/test_resolve \
+	tests/unit/test_walk \
 	tests/unit/test_probe
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS) scripts/check-layers
@@ -160,6 +161,11 @@ tests_unit_test_resolve_SOURCES = tests/unit/test_resolve.c
 tests_unit_test_resolve_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_resolve_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_resolve_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_walk_SOURCES = tests/unit/test_walk.c
+tests_unit_test_walk_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_walk_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_walk_LDADD = $(UNIT_ENGINE)
 
 # Rank 4 is one shared object: a file of it that stands alone is compiled again.
 tests_unit_test_probe_SOURCES = tests/unit/test_probe.c src/preload/probe.c

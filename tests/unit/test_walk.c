@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Names with several addresses: who waits, and where. */
+#include "tests/unit/call.h"
+
+static struct name_ip name_ip_of(const char *text)
+{
+	struct addr a;
+	struct name_ip ip;
+
+	ck_assert(addr_parse_ip(&a, text));
+	ip.family = a.family;
+	memcpy(ip.ip, a.ip, sizeof(ip.ip));
+	return ip;
+}
+
+/* The name "db" with these addresses; the call goes to the first. */
+static void name_db(const char *const *ips, unsigned count)
+{
+	struct name_ip list[NAMES_ADDRS];
+
+	for (unsigned i = 0; i < count; i++)
+		list[i] = name_ip_of(ips[i]);
+	names_remember("db", list, count, 1);
+	call.name = &name;
+	aim_at(ips[0]);
+	ck_assert_ptr_nonnull(call.name);
+}
+
+static const char *const both[] = { "::1", "127.0.0.1" };
+static const char *const pair[] = { "127.0.0.1", "127.0.0.2" };
+static const char *const remote[] = { "192.0.2.1", "192.0.2.2", "192.0.2.3" };
+
+START_TEST(another_address_that_is_alive_is_left_to_the_program)
+{
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	w.level = LOG_DEBUG_LEVEL;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 0);
+	ck_assert(w.events[0].kind == EVENT_PASSED && w.events[0].reason == REASON_OTHER_ADDRESS);
+	ck_assert_str_eq(w.dests[0], "db:5432");
+}
+END_TEST
+
+START_TEST(nobody_alive_waits_at_the_first_address)
+{
+	setup();
+	name_db(both, 2);
+	SCRIPT(ECONNREFUSED, ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.wait_count, 2);
+}
+END_TEST
+
+START_TEST(other_family_comes_alive_during_the_wait)
+{
+	unsigned attempts = 0;
+	int64_t waited = 0;
+
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listeners[0].from = w.clock + 250 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	/* 100 ms: not yet; 200 ms more: alive, so no attempt at the dead one. */
+	ck_assert_uint_eq(w.wait_count, 2);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+	ck_assert(names_any_pending());
+	ck_assert(names_take_pending(&name, 5432, &attempts, &waited));
+	ck_assert_uint_eq(attempts, 2);
+	ck_assert_int_eq(waited, 300 * DUR_MS);
+	ck_assert(!names_any_pending());
+}
+END_TEST
+
+START_TEST(same_family_comes_alive_and_is_moved_to)
+{
+	setup();
+	name_db(pair, 2);
+	/* The program has tried the second one before: it is at its last. */
+	aim_at("127.0.0.2");
+	names_tried(&name);
+	aim_at("127.0.0.1");
+	w.listeners[0].address = "127.0.0.2";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(w.targets[1].ip[3], 2);
+	ck_assert_int_eq(w.targets[1].port, 5432);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
+}
+END_TEST
+
+START_TEST(other_family_that_was_tried_takes_another_socket)
+{
+	for (int fixed = 0; fixed < 2; fixed++) {
+		setup();
+		name_db(both, 2);
+		names_tried(&name); /* ::1 has failed before */
+		aim_at("127.0.0.1");
+		w.family_fixed = fixed;
+		w.listeners[0].address = "::1";
+		w.listeners[0].from = w.clock + 50 * DUR_MS;
+		w.listener_count = 1;
+		SCRIPT(ECONNREFUSED, 0);
+		ck_assert_int_eq(run(), 0);
+		ck_assert_uint_eq(w.family_changes, 1);
+		ck_assert_int_eq(w.targets[1].family, fixed ? AF_INET : AF_INET6);
+		ck_assert_uint_eq(world_count(&w, EVENT_MOVED), fixed ? 0 : 1);
+	}
+	/* A v6 socket goes to the v4 address in its mapped form. */
+	setup();
+	name_db(both, 2);
+	aim_at("127.0.0.1");
+	names_tried(&name);
+	aim_at("::1");
+	w.listeners[0].address = "127.0.0.1";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert(w.targets[1].family == AF_INET && w.targets[1].mapped);
+}
+END_TEST
+
+START_TEST(remote_addresses_are_possible_until_tried)
+{
+	setup();
+	name_db(remote, 3);
+	SCRIPT(ETIMEDOUT);
+	for (unsigned i = 0; i < 2; i++) {
+		aim_at(remote[i]);
+		ck_assert_int_eq(run(), ETIMEDOUT);
+		ck_assert_uint_eq(w.wait_count, 0);
+	}
+	aim_at(remote[2]);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
+START_TEST(three_dead_addresses_are_waited_for_once)
+{
+	static const char *const dead[] = { "127.0.0.1", "127.0.0.2", "127.0.0.3" };
+
+	setup();
+	name_db(dead, 3);
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < 3; i++) {
+		aim_at(dead[i]);
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, 4);
+		w.clock += DUR_MS;
+	}
+	/* Later it is a new call like any other. */
+	w.clock += 2 * NAME_GRACE;
+	aim_at(dead[0]);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 8);
+}
+END_TEST
+
+START_TEST(an_absent_family_is_no_verdict)
+{
+	setup();
+	name_db(both, 2);
+	SCRIPT(EADDRNOTAVAIL);
+	ck_assert_int_eq(run(), EADDRNOTAVAIL);
+	ck_assert_uint_eq(w.wait_count, 0);
+	/* At the last address it is waited for like the others. */
+	aim_at("127.0.0.1");
+	ck_assert_int_eq(run(), EADDRNOTAVAIL);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
+START_TEST(address_walk_each_and_off_do_not_look_around)
+{
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED);
+	p.address_walk = WALK_EACH;
+	run();
+	ck_assert_uint_eq(w.wait_count, 4);
+	p.address_walk = WALK_OFF;
+	run();
+	ck_assert_uint_eq(w.wait_count, 8);
+	ck_assert_uint_eq(w.listening_asked, 0);
+}
+END_TEST
+
+UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
+          &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
+          &same_family_comes_alive_and_is_moved_to,
+          &other_family_that_was_tried_takes_another_socket,
+          &remote_addresses_are_possible_until_tried, &three_dead_addresses_are_waited_for_once,
+          &an_absent_family_is_no_verdict, &address_walk_each_and_off_do_not_look_around)
