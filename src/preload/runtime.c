@@ -62,21 +62,20 @@ static void identify_log_fd(void)
 
 /* A relative LIBRETRY_CONFIG is one of this folder, not of where the program
  * goes later. Too long a path stays as it is. */
-static LR_NOINLINE bool make_absolute(void)
+static LR_NOINLINE void make_absolute(void)
 {
 	char dir[sizeof(config_path)];
 	size_t have = strlen(config_path);
 	size_t len;
 
 	if (config_path[0] == '/' || !getcwd(dir, sizeof(dir)))
-		return true;
+		return;
 	len = strlen(dir);
 	if (len + 1 + have >= sizeof(config_path))
-		return true;
+		return;
 	memmove(config_path + len + 1, config_path, have + 1);
 	memcpy(config_path, dir, len);
 	config_path[len] = '/';
-	return true;
 }
 
 static void init(void)
@@ -88,8 +87,10 @@ static void init(void)
 	real_bind();
 	/* A program's .preinit_array (AddressSanitizer's, for one) runs before
 	 * libc's own constructor sets environ: pass through until it is there. */
-	if (!environ)
+	if (!environ) {
+		errno = saved;
 		return;
+	}
 	atomic_store(&owner, getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
 	if (env_flag(&env, ENV_DISABLE)) {
@@ -100,8 +101,9 @@ static void init(void)
 		if (uname(&host) != 0)
 			host.nodename[0] = '\0';
 		config_exists = config_locate(&env, SYSCONFDIR, host.nodename, config_path,
-		                              sizeof(config_path)) &&
-		                make_absolute();
+		                              sizeof(config_path));
+		if (config_exists)
+			make_absolute();
 		/* With a file, the policy of the very first attempt depends on
 		 * it (attempt_timeout), so the first call reads it. Without one
 		 * the variables can ask for the same, or for a log of what is
@@ -118,8 +120,7 @@ static void init(void)
 /* A hook of ours may run before this: it then does the same by itself. */
 __attribute__((constructor)) static void construct(void)
 {
-	if (gate_now() & GATE_UNINIT)
-		init();
+	runtime_init();
 }
 
 /* Nothing that hooks need goes away here: exit handlers still call them. */
@@ -170,6 +171,7 @@ static void publish(struct config *c)
 	atomic_store(&runtime_gate, gate);
 }
 
+/* <again>: a file that cannot be used changes nothing. */
 static void load(bool again)
 {
 	struct config *c = configure_load(config_exists ? config_path : NULL, &env, again);
@@ -269,11 +271,10 @@ const struct config *runtime_config(void)
 	int saved = errno;
 	const struct config *c = atomic_load(&current);
 
-	if (!c) {
-		load_once();
-	} else {
+	if (c)
 		reload_if_changed(c);
-	}
+	else
+		load_once();
 	errno = saved;
 	return atomic_load(&current);
 }

@@ -388,6 +388,7 @@ enum wake signal_wait(int64_t until)
 	int saved = errno;
 	uint32_t word = atomic_load(&stop_word);
 	enum wake wake = WAKE_TIMEOUT;
+
 	if (signal_stopping())
 		return WAKE_STOPPING;
 	/* A thread that is cancelled or jumps out leaves its count: then a stop
