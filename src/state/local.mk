@@ -1,3 +1,5 @@
 # rank 2: what is remembered
 noinst_LTLIBRARIES += src/state/libstate.la
-src_state_libstate_la_SOURCES = src/state/names.c src/state/names.h
+src_state_libstate_la_SOURCES = src/state/names.c src/state/names.h \
+	src/state/fdtab.c src/state/fdtab.h \
+	src/state/fdtab_slot.c src/state/fdtab_slot.h src/state/fdtab_watch.c

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdtab.h - what is known of the program's descriptors: connects under way, and
+ * the epoll sets that they are registered in.
+ *
+ * Two levels, by number: a table of chunks of slots, the first chunk static,
+ * further ones mapped when a number in them is first used (one mmap() per
+ * FDTAB_CHUNK numbers) and never given back. Nothing is sized by RLIMIT_NOFILE.
+ * Numbers from FDTAB_FDS on, and what does not fit, are not remembered: to us
+ * they do not exist. A connect under way is a record of its own, from a bounded
+ * pool, because a dup shares it.
+ *
+ * Lock-free: a record is changed by whoever has claimed it, by one
+ * compare-and-swap on its word (state and generation); nobody waits for
+ * anybody, but close(), for at most FDTAB_PATIENCE. So everything here is safe
+ * in threads, signal handlers and a forked child. No errno; no system call but
+ * that mmap() and the yields of fdtab_wait_idle().
+ *
+ * A descriptor also dies unseen (a raw close, fclose). Nothing here may be
+ * believed before the socket's identity has been looked at; see engine/pending.
+ */
+#ifndef LIBRETRY_STATE_FDTAB_H
+#define LIBRETRY_STATE_FDTAB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "policy/policy.h"
+
+#define FDTAB_CHUNK 256
+#define FDTAB_CHUNKS 4096
+#define FDTAB_FDS (FDTAB_CHUNK * FDTAB_CHUNKS)
+#define FDTAB_PENDING 4096 /* connects under way at one time */
+#define FDTAB_WATCHES 3    /* epoll sets of one descriptor */
+#define FDTAB_SHARED 4     /* descriptors of one record */
+
+/* How long fdtab_wait_idle() waits for another thread's few system calls. */
+#define FDTAB_PATIENCE (10 * DUR_MS)
+
+/* The number of records in use; FDTAB_CLOSED besides, until the preload has
+ * bound libc's functions. Zero: every wrapper may go straight to libc. */
+extern _Atomic uint32_t fdtab_gate;
+#define FDTAB_CLOSED UINT32_C(0x80000000)
+
+static inline uint32_t fdtab_busy(void)
+{
+	return atomic_load_explicit(&fdtab_gate, memory_order_relaxed);
+}
+
+enum pend_state {
+	PEND_FREE = 0,
+	PEND_BUSY,       /* somebody has claimed it, for a few system calls */
+	PEND_CONNECTING, /* an attempt goes on in the kernel */
+	PEND_BACKOFF,    /* the socket is dissolved; the program sees it pending */
+	PEND_FAILED,     /* failed with .error, which the kernel has told us and
+	                  * we still owe to the program */
+	PEND_REPORTED    /* failed, and the program reads the error itself */
+};
+
+/* One connect under way. */
+struct pending {
+	_Atomic uint32_t word;        /* enum pend_state, generation << 8 */
+	_Atomic uint32_t number;      /* fdtab's own: which record of the pool */
+	_Atomic int fds[FDTAB_SHARED]; /* [0]: the one to act on; -1 = none */
+	_Atomic uint64_t identity;    /* 0: not looked at yet */
+	_Atomic int64_t due;          /* ns, monotonic: when to look at it next */
+	/* The rest belongs to whoever has claimed it. */
+	struct sockaddr_storage sa;
+	socklen_t len;
+	unsigned attempt;             /* the current one, from 1 */
+	bool last;                    /* its failure is the program's */
+	enum reason why;              /* last before max_attempts: why */
+	bool observed;                /* observe mode: only say what would be done */
+	enum mode mode;
+	const struct policy *policy;  /* NULL: not looked up yet */
+	const struct rule *rule;
+	uintptr_t thread;             /* thread_key() of the caller of connect */
+	int64_t began;                /* ns, monotonic; of the program's call. With
+	                               * .policy NULL still by its entry clock */
+	int64_t attempt_began;
+	int64_t expires;              /* ns, end of attempt_timeout; DUR_NONE */
+	int64_t waited;
+	int64_t previous_wait;
+	int64_t backoff_began;
+	int error;                    /* of the last failed attempt */
+};
+
+/* A record as it was when it was found. */
+struct pend_ref {
+	struct pending *p;
+	uint32_t word;
+};
+
+static inline enum pend_state pend_state(const struct pend_ref *ref)
+{
+	return (enum pend_state)(ref->word & 0xff);
+}
+
+/*
+ * A new record for <fd>, claimed (BUSY), zeroed but for .fds[0] = fd; what <fd>
+ * had before is unlinked from it, and given back if it has no other descriptor
+ * (by whoever has claimed it, if somebody has). False if there is no room, or
+ * <fd> is too large or negative. Raises the gate.
+ */
+bool fdtab_begin(int fd, struct pend_ref *ref);
+
+/* The live record that <fd> belongs to, in any state but FREE. */
+bool fdtab_find(int fd, struct pend_ref *ref);
+
+/* Claims it if nothing has changed since it was found; not a BUSY one. */
+bool fdtab_claim(struct pend_ref *ref);
+
+/* Ends a claim: <to> is the state from now on; PEND_FREE gives the record back
+ * and lowers the gate. <ref> is updated. A record that lost its last descriptor
+ * while it was claimed is given back whatever <to> is. */
+void fdtab_release(struct pend_ref *ref, enum pend_state to);
+
+/* Gives the record back if nothing has changed since it was found and nobody has
+ * claimed it: claim and release in one step, with nothing to jump out of. */
+bool fdtab_drop(struct pend_ref *ref);
+
+/* Reads the word again: what <ref> shows is then the present state. False if
+ * the record is another's by now, or free. */
+bool fdtab_refresh(struct pend_ref *ref);
+
+/* All live records: start with *at = 0, until false. What begins or ends
+ * meanwhile may be missed. */
+bool fdtab_next(unsigned *at, struct pend_ref *ref);
+
+/* Waits until nobody has claimed <ref> (then it is refreshed), at most
+ * FDTAB_PATIENCE (then it shows PEND_BUSY still): a descriptor's number must not
+ * become another's while a thread acts on it. False if the record is gone. */
+bool fdtab_wait_idle(struct pend_ref *ref);
+
+/* The earliest .due of all records; DUR_NONE if there is none. */
+int64_t fdtab_next_due(void);
+
+/* <fd> is a dup of a descriptor of <ref>; false if there is no room. */
+bool fdtab_attach(const struct pend_ref *ref, int fd);
+
+/* What is known of one number; fdtab's own. */
+struct fdtab_watch {
+	_Atomic uint64_t head;
+	_Atomic uint64_t data;
+	_Atomic uint32_t events;
+	_Atomic uint32_t age;
+};
+struct fdtab_slot {
+	_Atomic uint32_t word; /* link to a record, and marks; 0: nothing known */
+	_Atomic uint32_t age;
+	struct fdtab_watch watches[FDTAB_WATCHES];
+};
+extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS];
+
+/* The slot of <fd>; NULL if it was never used, or <fd> can have none. */
+static inline struct fdtab_slot *fdtab_slot(int fd)
+{
+	struct fdtab_slot *chunk;
+
+	if ((unsigned)fd >= FDTAB_FDS)
+		return NULL;
+	chunk = atomic_load_explicit(&fdtab_chunks[(unsigned)fd / FDTAB_CHUNK],
+	                             memory_order_acquire);
+	return chunk ? &chunk[(unsigned)fd % FDTAB_CHUNK] : NULL;
+}
+
+/* Whether something is known of <fd>: two loads. */
+static inline bool fdtab_knows(int fd)
+{
+	const struct fdtab_slot *slot = fdtab_slot(fd);
+
+	return slot && atomic_load_explicit(&slot->word, memory_order_relaxed) != 0;
+}
+
+/* The same for a range of numbers, both included. */
+bool fdtab_knows_range(unsigned first, unsigned last);
+/* The first number from *fd to <last> of which something is known, in *fd; false
+ * if there is none. Steps over chunks that are not mapped. */
+bool fdtab_next_known(unsigned *fd, unsigned last);
+
+/*
+ * <fd> is closed, or becomes another: all that is known of it goes. If it
+ * belonged to a record (in any state), *ref is that record and true is
+ * returned; *alone: no other descriptor of the record is left. One that
+ * remains has moved to .fds[0]. If <fd> is an epoll set, the registrations in
+ * it go too.
+ */
+bool fdtab_forget(int fd, struct pend_ref *ref, bool *alone);
+
+/* dup: <to> shares the socket of <from>. Marks both; if <from> has a record,
+ * <to> joins it. Forgets nothing: do that before, for dup2. */
+void fdtab_dup(int from, int to);
+/* <fd> was dup'ed, or is a dup: another number may name the same socket. */
+bool fdtab_is_dup(int fd);
+
+/* One registration in an epoll set, as the program wants it. */
+struct watch {
+	int epfd;
+	uint32_t events;
+	uint64_t data;
+	unsigned parked; /* 0: armed in the kernel as here; see engine/pending.
+	                  * At most 255 */
+};
+
+/* The program registered (or modified) <fd> in <epfd>. A full slot loses its
+ * oldest entry. Keeps .parked of an entry that exists. */
+void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data);
+void fdtab_watch_del(int fd, int epfd);
+/* Entry <i> < FDTAB_WATCHES of <fd>; false if it is empty. */
+bool fdtab_watch_get(int fd, unsigned i, struct watch *w);
+/* Sets .parked of the entry for <epfd>, if it is there. */
+void fdtab_watch_park(int fd, int epfd, unsigned parked);
+
+/*
+ * Which descriptor an event of <epfd> with <data> belongs to: -1 if no
+ * registration of that kind was seen. If several share <data>, one with a
+ * live record comes before others. <thorough>: look at all records if the
+ * quick answer has none. The quick answer may miss one that was seen.
+ */
+int fdtab_watch_find(int epfd, uint64_t data, bool thorough);
+
+/*
+ * In the child after fork: connects under way stay the parent's. Those in
+ * backoff have failed here (PEND_FAILED with their last error), those that had
+ * failed still owe their error; both are due at once. Others are forgotten; the
+ * registrations stay. Only where no other thread exists.
+ */
+void fdtab_postfork_child(void);
+
+/* Forgets everything, chunks stay mapped (tests). The gate becomes 0. */
+void fdtab_reset(void);
+
+#endif

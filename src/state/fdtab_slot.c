@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "state/fdtab_slot.h"
+
+#include <sys/mman.h>
+
+#include "base/sys.h"
+
+void *_Atomic fdtab_chunks[FDTAB_CHUNKS];
+static struct fdtab_slot first_chunk[FDTAB_CHUNK];
+
+void *fdtab_map(void *_Atomic *where, void *standing, size_t size)
+{
+#ifdef SYS_mmap2
+	const long call = SYS_mmap2;
+#else
+	const long call = SYS_mmap;
+#endif
+	void *there = atomic_load_explicit(where, memory_order_acquire);
+	void *made = standing;
+
+	if (there)
+		return there;
+	if (!made) {
+		long rc = SYS_CALL(call, NULL, size, (long)(PROT_READ | PROT_WRITE),
+		                   (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L, 0L);
+
+		/* Not "rc < 0": half of a 32-bit address space is. */
+		if ((unsigned long)rc > -4096UL)
+			return NULL;
+		made = (void *)rc;
+	}
+	if (atomic_compare_exchange_strong(where, &there, made))
+		return made;
+	if (!standing)
+		SYS_CALL(SYS_munmap, made, size);
+	return there;
+}
+
+struct fdtab_slot *fdtab_slot_make(int fd)
+{
+	unsigned chunk = (unsigned)fd / FDTAB_CHUNK;
+	struct fdtab_slot *slots;
+
+	if ((unsigned)fd >= FDTAB_FDS)
+		return NULL;
+	slots = fdtab_map(&fdtab_chunks[chunk], chunk == 0 ? first_chunk : NULL,
+	                  sizeof(first_chunk));
+	return slots ? &slots[(unsigned)fd % FDTAB_CHUNK] : NULL;
+}
+
+bool fdtab_next_known(unsigned *fd, unsigned last)
+{
+	if (last >= FDTAB_FDS)
+		last = FDTAB_FDS - 1;
+	for (; *fd <= last; (*fd)++) {
+		if (fdtab_knows((int)*fd))
+			return true;
+		if (!fdtab_slot((int)*fd))
+			*fd |= FDTAB_CHUNK - 1;
+	}
+	return false;
+}
+
+bool fdtab_knows_range(unsigned first, unsigned last)
+{
+	return fdtab_next_known(&first, last);
+}
+
+bool fdtab_is_dup(int fd)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+
+	return slot && (atomic_load_explicit(&slot->word, memory_order_relaxed) &
+	                FDTAB_MARK_DUP) != 0;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/compat.h"
+#include "base/prng.h"
+#include "state/fdtab_slot.h"
+
+/*
+ * The head of an entry: the set's number + 1 (0: empty), .parked, a bit for
+ * "being written", and a count of the writings. One word, so that .parked can
+ * be changed and an entry be deleted at any time, by anybody; .data and .events
+ * are written by who has set the bit, and a torn copy is found out by the count.
+ */
+#define HEAD_SET UINT64_C(0xffffff)
+#define HEAD_PARKED UINT64_C(0xff000000)
+#define HEAD_PARKED_SHIFT 24
+#define HEAD_WRITING (UINT64_C(1) << 32)
+#define HEAD_COUNT (UINT64_C(1) << 33)
+
+#define READ_TRIES 100 /* a handler may have interrupted the writer */
+#define HINTS 1024     /* a power of two */
+
+_Static_assert(FDTAB_FDS < HEAD_SET, "a set's number must fit in a head");
+
+/* Descriptor + 1 of the last registration by set and data: lossy. */
+static _Atomic int hints[HINTS];
+
+static _Atomic int *hint_of(int epfd, uint64_t data)
+{
+	uint64_t key[2] = { data, (uint64_t)epfd };
+
+	return &hints[hash_bytes(key, sizeof(key), 0) % HINTS];
+}
+
+static bool is_for(uint64_t head, int epfd)
+{
+	return (head & HEAD_SET) == (uint64_t)epfd + 1;
+}
+
+/* <epfd>'s own entry, else an empty one, else the oldest. NULL if the one is
+ * being written by another, or all are: two that register the same at one time
+ * do not know whose the kernel took last either. */
+static struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t *head)
+{
+	struct fdtab_watch *best = NULL;
+	uint32_t now = atomic_load_explicit(&slot->age, memory_order_relaxed);
+	uint32_t best_age = 0;
+
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++) {
+		struct fdtab_watch *entry = &slot->watches[i];
+		uint64_t h = atomic_load_explicit(&entry->head, memory_order_relaxed);
+		uint32_t age = now - atomic_load_explicit(&entry->age, memory_order_relaxed);
+
+		if (is_for(h, epfd)) {
+			*head = h;
+			return h & HEAD_WRITING ? NULL : entry;
+		}
+		if (h & HEAD_WRITING)
+			continue;
+		if (!(h & HEAD_SET))
+			age = UINT32_MAX;
+		if (!best || age > best_age) {
+			best = entry;
+			best_age = age;
+			*head = h;
+		}
+	}
+	return best;
+}
+
+static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint64_t data)
+{
+	struct fdtab_watch *entry;
+	uint64_t head = 0;
+	uint64_t new;
+
+	do {
+		entry = choose(slot, epfd, &head);
+		if (!entry)
+			return;
+		new = head | HEAD_WRITING;
+		if (!is_for(head, epfd))
+			new = (new & ~(HEAD_SET | HEAD_PARKED)) | ((uint64_t)epfd + 1);
+	} while (!atomic_compare_exchange_strong(&entry->head, &head, new));
+	atomic_store_explicit(&entry->data, data, memory_order_release);
+	atomic_store_explicit(&entry->events, events, memory_order_release);
+	atomic_store_explicit(&entry->age,
+	                      atomic_fetch_add_explicit(&slot->age, 1, memory_order_relaxed),
+	                      memory_order_release);
+	/* It may have been parked or deleted meanwhile, and stays so. */
+	while (!atomic_compare_exchange_weak(&entry->head, &new,
+	                                     (new & ~HEAD_WRITING) + HEAD_COUNT))
+		;
+}
+
+void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
+{
+	struct fdtab_slot *slot = fdtab_slot_make(fd);
+	struct fdtab_slot *set = fdtab_slot_make(epfd);
+
+	if (!slot || !set)
+		return;
+	fdtab_mark(set, FDTAB_MARK_SET);
+	/* Before, for fdtab_watches_repair(), and after, for fdtab_watch_del(). */
+	fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	write_entry(slot, epfd, events, data);
+	fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	atomic_store_explicit(hint_of(epfd, data), fd + 1, memory_order_relaxed);
+}
+
+static void delete_entry(struct fdtab_watch *entry, int epfd)
+{
+	uint64_t head = atomic_load(&entry->head);
+
+	while (is_for(head, epfd) &&
+	       !atomic_compare_exchange_weak(&entry->head, &head,
+	                                     (head & ~(HEAD_SET | HEAD_PARKED)) + HEAD_COUNT))
+		;
+}
+
+static bool any_entry(struct fdtab_slot *slot)
+{
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (atomic_load(&slot->watches[i].head) & HEAD_SET)
+			return true;
+	return false;
+}
+
+void fdtab_watch_del(int fd, int epfd)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+
+	if (!slot || epfd < 0)
+		return;
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		delete_entry(&slot->watches[i], epfd);
+	if (any_entry(slot) || !(atomic_load(&slot->word) & FDTAB_MARK_WATCHED))
+		return;
+	atomic_fetch_and(&slot->word, ~FDTAB_MARK_WATCHED);
+	if (any_entry(slot))
+		fdtab_mark(slot, FDTAB_MARK_WATCHED);
+}
+
+static bool read_entry(struct fdtab_watch *entry, struct watch *w)
+{
+	for (unsigned i = 0; i < READ_TRIES; i++) {
+		uint64_t before = atomic_load_explicit(&entry->head, memory_order_acquire);
+		uint64_t after;
+
+		if (!(before & HEAD_SET))
+			return false;
+		w->data = atomic_load_explicit(&entry->data, memory_order_acquire);
+		w->events = atomic_load_explicit(&entry->events, memory_order_acquire);
+		after = atomic_load_explicit(&entry->head, memory_order_relaxed);
+		if ((before & HEAD_WRITING) || ((before ^ after) & ~HEAD_PARKED))
+			continue;
+		w->epfd = (int)(after & HEAD_SET) - 1;
+		w->parked = (unsigned)((after & HEAD_PARKED) >> HEAD_PARKED_SHIFT);
+		return true;
+	}
+	return false;
+}
+
+bool fdtab_watch_get(int fd, unsigned i, struct watch *w)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+
+	return slot && i < FDTAB_WATCHES && read_entry(&slot->watches[i], w);
+}
+
+void fdtab_watch_park(int fd, int epfd, unsigned parked)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint64_t bits = (uint64_t)(parked & 0xff) << HEAD_PARKED_SHIFT;
+
+	for (unsigned i = 0; slot && epfd >= 0 && i < FDTAB_WATCHES; i++) {
+		_Atomic uint64_t *at = &slot->watches[i].head;
+		uint64_t head = atomic_load(at);
+
+		while (is_for(head, epfd) &&
+		       !atomic_compare_exchange_weak(at, &head, (head & ~HEAD_PARKED) | bits))
+			;
+	}
+}
+
+static bool is_watched(int fd, int epfd, uint64_t data)
+{
+	struct watch w;
+
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, &w) && w.epfd == epfd && w.data == data)
+			return true;
+	return false;
+}
+
+static bool has_record(int fd)
+{
+	struct pend_ref ref;
+
+	return fdtab_find(fd, &ref);
+}
+
+static int find_in_records(int epfd, uint64_t data)
+{
+	struct pend_ref ref;
+	unsigned at = 0;
+
+	while (fdtab_next(&at, &ref))
+		for (unsigned i = 0; i < FDTAB_SHARED; i++) {
+			int fd = atomic_load(&ref.p->fds[i]);
+
+			if (has_record(fd) && is_watched(fd, epfd, data))
+				return fd;
+		}
+	return -1;
+}
+
+int fdtab_watch_find(int epfd, uint64_t data, bool thorough)
+{
+	int quick[2] = { -1, atomic_load_explicit(hint_of(epfd, data), memory_order_relaxed) - 1 };
+	int found = -1;
+
+	/* Most programs put the descriptor there. */
+	quick[0] = (int)(uint32_t)data;
+	for (unsigned i = 0; i < ARRAY_LEN(quick); i++) {
+		if (!is_watched(quick[i], epfd, data))
+			continue;
+		if (has_record(quick[i]))
+			return quick[i];
+		if (found < 0)
+			found = quick[i];
+	}
+	if (thorough) {
+		int fd = find_in_records(epfd, data);
+
+		if (fd >= 0)
+			found = fd;
+	}
+	return found;
+}
+
+void fdtab_watches_forget(int fd, uint32_t word)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+
+	for (unsigned i = 0; (word & FDTAB_MARK_WATCHED) && i < FDTAB_WATCHES; i++) {
+		_Atomic uint64_t *at = &slot->watches[i].head;
+		int epfd = (int)(atomic_load(at) & HEAD_SET) - 1;
+
+		if (epfd >= 0)
+			delete_entry(&slot->watches[i], epfd);
+	}
+	if (!(word & FDTAB_MARK_SET))
+		return;
+	for (unsigned n = 0; fdtab_next_known(&n, FDTAB_FDS - 1); n++)
+		fdtab_watch_del((int)n, fd);
+}
+
+void fdtab_watches_repair(void)
+{
+	for (unsigned n = 0; fdtab_next_known(&n, FDTAB_FDS - 1); n++) {
+		struct fdtab_slot *slot = fdtab_slot((int)n);
+
+		for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+			if (atomic_load(&slot->watches[i].head) & HEAD_WRITING)
+				atomic_store(&slot->watches[i].head, 0);
+	}
+}
