@@ -6,11 +6,12 @@
 
 #include "base/compat.h"
 #include "engine/retry.h"
-#include "policy/classify.h"
+#include "engine/walk.h"
 
 /* One call under way: the target may move to another address of the name. */
 struct state {
 	struct retry r;
+	struct walk walk;
 	const struct connect_call *call;
 	const struct sockaddr *sa;
 	socklen_t len;
@@ -75,17 +76,6 @@ static LR_NOINLINE int attempt(struct state *s, int last_error)
 	return rc;
 }
 
-static struct addr address_at(const struct name_entry *e, unsigned i, uint16_t port)
-{
-	struct addr a;
-
-	memset(&a, 0, sizeof(a));
-	a.family = e->ips[i].family;
-	a.port = port;
-	memcpy(a.ip, e->ips[i].ip, sizeof(a.ip));
-	return a;
-}
-
 /* <reason>: REASON_NONE, or why the program itself is to go there. */
 static void log_moved(const struct state *s, const struct addr *to, enum reason reason)
 {
@@ -112,44 +102,6 @@ static void move_to(struct state *s, const struct addr *a, bool mapped)
 	s->sa = (const struct sockaddr *)&s->moved_to;
 	s->addr = to;
 	log_moved(s, &to, REASON_NONE);
-}
-
-/* The walk over several addresses does not apply: one address, or not wanted. */
-static bool walks(const struct state *s)
-{
-	return s->call->name && s->call->name->count > 1 &&
-	       s->call->policy->address_walk == WALK_DETECT;
-}
-
-/* Errors that speak of the address family and not of the server: waiting here
- * is pointless while the program has another address to try. */
-static bool family_absent(int error)
-{
-	return error == EADDRNOTAVAIL || error == ENETUNREACH;
-}
-
-/*
- * After the first failure at an address: true if one of the addresses that the
- * program has still to try could answer, so that the failure goes straight
- * back. This machine's own addresses are asked for a listener; a remote one is
- * taken as possible. Nobody is connected to.
- */
-static bool other_could_answer(const struct state *s, uint32_t untried, int error)
-{
-	const struct name_entry *e = s->call->name;
-
-	for (unsigned i = 0; i < e->count; i++) {
-		struct addr a;
-
-		if (i == e->self || !(untried >> i & 1))
-			continue;
-		if (family_absent(error))
-			return true;
-		a = address_at(e, i, s->addr.port);
-		if (s->r.ops->listening(s->r.ctx, &a) != 0)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -181,46 +133,21 @@ static bool follow(struct state *s, const struct addr *a, bool untried)
  * failure goes back to the program. */
 static LR_NOINLINE bool look_again(struct state *s)
 {
-	const struct name_entry *e = s->call->name;
-	uint32_t untried;
+	struct addr to;
+	bool untried;
 
-	if (s->r.ops->listening(s->r.ctx, &s->addr) == 1)
-		return false;
-	untried = names_untried(e);
-	for (unsigned i = 0; i < e->count; i++) {
-		struct addr a = address_at(e, i, s->addr.port);
-
-		if (!addr_same_ip(&a, &s->addr) && s->r.ops->listening(s->r.ctx, &a) == 1)
-			return follow(s, &a, untried >> i & 1);
-	}
-	return false;
+	return walk_other_alive(&s->walk, &to, &untried) && follow(s, &to, untried);
 }
 
 /* The first failure of this call: whose business is it? True: not ours now. */
-static LR_NOINLINE bool goes_straight_back(struct state *s, int error)
+static bool goes_straight_back(struct state *s, int error)
 {
-	const struct name_entry *e = s->call->name;
-	struct err err = { ERR_ERRNO, error };
-	uint32_t untried;
-	int64_t exhausted;
+	enum reason reason = walk_first_failure(&s->walk, error, s->r.began);
 
-	if (!walks(s))
+	if (reason == REASON_NONE)
 		return false;
-	untried = names_tried(e);
-	/* An error that nobody retries needs no looking around. */
-	if (!policy_retries(s->call->policy, OP_CONNECT, err, error, false) ||
-	    s->call->policy->max_attempts <= 1)
-		return false;
-	exhausted = names_exhausted_at(e, s->addr.port);
-	if (exhausted && dur_sub(s->r.began, exhausted) < NAME_GRACE) {
-		retry_end(&s->r, err, REASON_NAME_EXHAUSTED);
-		return true;
-	}
-	if (untried && other_could_answer(s, untried, error)) {
-		retry_end(&s->r, err, REASON_OTHER_ADDRESS);
-		return true;
-	}
-	return false;
+	retry_end(&s->r, (struct err){ ERR_ERRNO, error }, reason);
+	return true;
 }
 
 /* The program has closed the descriptor meanwhile, and its number may name
@@ -273,14 +200,15 @@ static int run(struct state *s, int error)
 			log_abandoned(s, s->r.attempt - 1);
 			return error;
 		}
-		if (walks(s) && look_again(s))
+		if (look_again(s))
 			return error;
 		error = attempt(s, error);
 		if (error == 0 || native(error))
 			return error;
 	}
-	if (walks(s) && (s->r.ended == REASON_ATTEMPTS || s->r.ended == REASON_DEADLINE))
-		names_set_exhausted(s->call->name, s->addr.port, s->r.ops->now(s->r.ctx));
+	if (walk_applies(&s->walk) &&
+	    (s->r.ended == REASON_ATTEMPTS || s->r.ended == REASON_DEADLINE))
+		walk_exhausted(&s->walk, s->r.ops->now(s->r.ctx));
 	return error;
 }
 
@@ -304,6 +232,11 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	                      .attempt_began = call->began,
 	                      .limit = call->limit,
 	                      .attempt = 1 };
+	s.walk = (struct walk){ .ops = ops,
+	                        .ctx = ctx,
+	                        .name = call->name,
+	                        .policy = call->policy,
+	                        .addr = &s.addr };
 	error = run(&s, error);
 	if (error == 0)
 		retry_succeeded(&s.r);

@@ -26,11 +26,6 @@ struct connect_call {
 	int64_t limit;                 /* ns, SO_SNDTIMEO of the program; DUR_NONE */
 };
 
-/* After a name with several addresses has used up its retries, connects to it
- * go straight through for this long, so that a list of three dead addresses
- * is waited for once and not three times. */
-#define NAME_GRACE (1 * DUR_S)
-
 /*
  * <error>: what the first attempt failed with; 0: no attempt was made yet.
  * If the program closes the descriptor during a wait (in another thread or a

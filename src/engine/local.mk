@@ -3,5 +3,9 @@ noinst_LTLIBRARIES += src/engine/libengine.la
 src_engine_libengine_la_SOURCES = \
 	src/engine/connect.c src/engine/connect.h \
 	src/engine/ops.h \
+	src/engine/pending.c src/engine/pending.h src/engine/pending_due.h \
+	src/engine/pending_act.c src/engine/pending_act.h \
 	src/engine/resolve.c src/engine/resolve.h \
-	src/engine/retry.c src/engine/retry.h
+	src/engine/retry.c src/engine/retry.h \
+	src/engine/wait.c src/engine/wait.h \
+	src/engine/walk.c src/engine/walk.h

@@ -15,12 +15,30 @@
 
 #include "log/event.h"
 #include "policy/policy.h"
+#include "state/names.h"
 
 /* How a wait ended. */
 enum wake {
 	WAKE_TIMEOUT = 0,
 	WAKE_INTERRUPTED, /* a handler without SA_RESTART ran */
 	WAKE_STOPPING     /* a signal of stop_on was caught */
+};
+
+/* What a TCP socket has come to, or a Unix stream socket. */
+enum condition {
+	CONDITION_OTHER = 0, /* neither, or no socket at all */
+	CONDITION_TRYING,    /* a connect is under way */
+	CONDITION_CONNECTED, /* it is connected, or has been */
+	CONDITION_CLOSED     /* never connected: fresh, dissolved, or failed */
+};
+
+/* A destination and what is configured for it. */
+struct target {
+	struct addr addr;
+	struct name_entry name; /* .id 0: no look-up is known */
+	enum mode mode;
+	const struct policy *policy;
+	const struct rule *rule; /* NULL: none matched */
 };
 
 struct engine_ops {
@@ -46,6 +64,30 @@ struct engine_ops {
 	/* Whether something listens at <a>, found out without connecting: 1 yes,
 	 * 0 no, -1 not known (a remote address). */
 	int (*listening)(void *ctx, const struct addr *a);
+
+	/*
+	 * For connects under way (engine/pending). enter and leave bracket what
+	 * must not be jumped out of: signals and cancellation are held back.
+	 */
+	void (*enter)(void *ctx);
+	void (*leave)(void *ctx);
+	/* What is configured for <sa>, by the look-ups of <thread> first; false
+	 * if it is no destination of ours. */
+	bool (*target)(void *ctx, const struct sockaddr *sa, socklen_t len, uintptr_t thread,
+	               struct target *t);
+	/* connect() that does not wait, whatever O_NONBLOCK says: 0 or an errno
+	 * value. */
+	int (*start)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len);
+	/* SO_ERROR: reads it and takes it off the socket. */
+	int (*take_error)(void *ctx, int fd);
+	enum condition (*condition)(void *ctx, int fd);
+	/* epoll_ctl(<op>): 0 or an errno value. */
+	int (*epoll_ctl)(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data);
+
+	/* When it was <entry>, on the clock of now. Reading that clock takes a
+	 * system call, so what is noted before anything has failed is of another:
+	 * preload's clock_at_entry(). */
+	int64_t (*entry_time)(void *ctx, int64_t entry);
 	/* CLOCK_MONOTONIC in ns. */
 	int64_t (*now)(void *ctx);
 	/* Waits until <until> (clock of now). A cancellation point. */

@@ -80,23 +80,7 @@ void retry_succeeded(const struct retry *r)
 	r->ops->log(r->ctx, &e);
 }
 
-/* Sleeps out <d>; true if the whole wait passed. */
-static bool sleep_out(struct retry *r, struct err error, const struct decision *d)
-{
-	int64_t start = r->ops->now(r->ctx);
-	enum wake wake = r->ops->wait(r->ctx, dur_add(start, d->wait));
-	int64_t slept = dur_sub(r->ops->now(r->ctx), start);
-
-	/* At least 1: a wait that a signal ends at once was a wait all the same. */
-	r->waited = dur_add(r->waited, slept > 0 ? slept : 1);
-	r->previous_wait = d->wait;
-	if (wake == WAKE_TIMEOUT && !r->ops->stopping(r->ctx))
-		return true;
-	retry_end(r, error, wake == WAKE_INTERRUPTED ? REASON_INTERRUPTED : REASON_STOPPING);
-	return false;
-}
-
-bool retry_after(struct retry *r, struct err error, int sys_errno)
+bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decision *d)
 {
 	int64_t now = r->ops->now(r->ctx);
 	struct failure failure = { .op = r->op,
@@ -107,10 +91,10 @@ bool retry_after(struct retry *r, struct err error, int sys_errno)
 	                           .elapsed = dur_sub(now, r->began),
 	                           .previous_wait = r->previous_wait,
 	                           .limit = r->limit };
-	struct decision d = decide(r->policy, &failure, &so_far, r->ops->random(r->ctx));
 
-	if (d.verdict != VERDICT_RETRY) {
-		retry_end(r, error, d.reason);
+	*d = decide(r->policy, &failure, &so_far, r->ops->random(r->ctx));
+	if (d->verdict != VERDICT_RETRY) {
+		retry_end(r, error, d->reason);
 		return false;
 	}
 	if (r->ops->stopping(r->ctx)) {
@@ -118,11 +102,34 @@ bool retry_after(struct retry *r, struct err error, int sys_errno)
 		return false;
 	}
 	if (r->mode == MODE_OBSERVE) {
-		log_attempt(r, EVENT_WOULD_RETRY, error, &d, now);
+		log_attempt(r, EVENT_WOULD_RETRY, error, d, now);
 		return false;
 	}
-	log_attempt(r, EVENT_RETRY, error, &d, now);
-	if (!sleep_out(r, error, &d))
+	log_attempt(r, EVENT_RETRY, error, d, now);
+	return true;
+}
+
+/* Sleeps out <wait>; true if all of it passed. */
+static bool sleep_out(struct retry *r, struct err error, int64_t wait)
+{
+	int64_t start = r->ops->now(r->ctx);
+	enum wake wake = r->ops->wait(r->ctx, dur_add(start, wait));
+	int64_t slept = dur_sub(r->ops->now(r->ctx), start);
+
+	/* At least 1: a wait that a signal ends at once was a wait all the same. */
+	r->waited = dur_add(r->waited, slept > 0 ? slept : 1);
+	r->previous_wait = wait;
+	if (wake == WAKE_TIMEOUT && !r->ops->stopping(r->ctx))
+		return true;
+	retry_end(r, error, wake == WAKE_INTERRUPTED ? REASON_INTERRUPTED : REASON_STOPPING);
+	return false;
+}
+
+bool retry_after(struct retry *r, struct err error, int sys_errno)
+{
+	struct decision d;
+
+	if (!retry_decide(r, error, sys_errno, &d) || !sleep_out(r, error, d.wait))
 		return false;
 	r->attempt++;
 	r->attempt_began = r->ops->now(r->ctx);

@@ -35,9 +35,15 @@ void dest_text(char *text, size_t size, const char *host, const struct addr *a, 
 
 /*
  * The attempt r->attempt failed with <e> (<sys_errno> for EAI_SYSTEM). Decides
- * and logs; waits if it is to be tried again. True: r->attempt has been counted
- * up, make the next attempt. False: hand <e> to the program.
+ * and logs, does not wait. True: the attempt is to be made again d->wait ns from
+ * now, and waiting, .previous_wait, .waited and .attempt are the caller's to see
+ * to. False: hand <e> to the program; .ended says why, REASON_NONE in observe
+ * mode. Reads the clock once.
  */
+bool retry_decide(struct retry *r, struct err e, int sys_errno, struct decision *d);
+
+/* The same, and waits if it is to be tried again. True: r->attempt has been
+ * counted up, make the next attempt. False: hand <e> to the program. */
 bool retry_after(struct retry *r, struct err e, int sys_errno);
 
 /* The program gets <e> after attempt r->attempt for <reason>: "passed" if

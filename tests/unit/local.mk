@@ -12,6 +12,9 @@ UNIT_TESTS = \
 	tests/unit/test_decide \
 	tests/unit/test_match \
 	tests/unit/test_names \
+	tests/unit/test_fdtab \
+	tests/unit/test_fdtab_threads \
+	tests/unit/test_fdtab_watch \
 	tests/unit/test_event \
 	tests/unit/test_render \
 	tests/unit/test_flood \
@@ -28,7 +31,13 @@ UNIT_TESTS = \
 	tests/unit/test_connect \
 	tests/unit/test_resolve \
 	tests/unit/test_walk \
-	tests/unit/test_probe
+	tests/unit/test_wait \
+	tests/unit/test_pending \
+	tests/unit/test_pending_attempts \
+	tests/unit/test_pending_epoll \
+	tests/unit/test_pending_fds \
+	tests/unit/test_probe \
+	tests/unit/test_epinfo
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS) scripts/check-layers
 
@@ -86,6 +95,21 @@ tests_unit_test_names_SOURCES = tests/unit/test_names.c
 tests_unit_test_names_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_names_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_names_LDADD = $(UNIT_STATE)
+
+tests_unit_test_fdtab_SOURCES = tests/unit/test_fdtab.c tests/unit/fdtab.h
+tests_unit_test_fdtab_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fdtab_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fdtab_LDADD = $(UNIT_STATE)
+
+tests_unit_test_fdtab_threads_SOURCES = tests/unit/test_fdtab_threads.c tests/unit/fdtab.h
+tests_unit_test_fdtab_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fdtab_threads_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fdtab_threads_LDADD = $(UNIT_STATE)
+
+tests_unit_test_fdtab_watch_SOURCES = tests/unit/test_fdtab_watch.c tests/unit/fdtab.h
+tests_unit_test_fdtab_watch_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fdtab_watch_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fdtab_watch_LDADD = $(UNIT_STATE)
 
 tests_unit_test_event_SOURCES = tests/unit/test_event.c
 tests_unit_test_event_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -167,8 +191,39 @@ tests_unit_test_walk_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_walk_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_walk_LDADD = $(UNIT_ENGINE)
 
+# Brings a pending_due() of its own, so that no object of engine/pending is linked.
+tests_unit_test_wait_SOURCES = tests/unit/test_wait.c
+tests_unit_test_wait_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_wait_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_wait_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_SOURCES = tests/unit/test_pending.c tests/unit/under_way.h
+tests_unit_test_pending_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_attempts_SOURCES = tests/unit/test_pending_attempts.c tests/unit/under_way.h
+tests_unit_test_pending_attempts_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_attempts_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_attempts_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_epoll_SOURCES = tests/unit/test_pending_epoll.c tests/unit/under_way.h
+tests_unit_test_pending_epoll_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_epoll_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_epoll_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_fds_SOURCES = tests/unit/test_pending_fds.c tests/unit/under_way.h
+tests_unit_test_pending_fds_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_fds_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_fds_LDADD = $(UNIT_ENGINE)
+
 # Rank 4 is one shared object: a file of it that stands alone is compiled again.
 tests_unit_test_probe_SOURCES = tests/unit/test_probe.c src/preload/probe.c
 tests_unit_test_probe_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_probe_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_probe_LDADD = $(UNIT_BASE)
+
+tests_unit_test_epinfo_SOURCES = tests/unit/test_epinfo.c src/preload/epinfo.c
+tests_unit_test_epinfo_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_epinfo_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_epinfo_LDADD = $(UNIT_STATE)

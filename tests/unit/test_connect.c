@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/retry.h"
 #include "tests/unit/call.h"
 
 /* The seed's seven rows: calls, waits, result. */
@@ -274,10 +275,61 @@ START_TEST(observe_decides_and_changes_nothing)
 }
 END_TEST
 
+/* For those who do not wait themselves: the same verdicts and lines. */
+START_TEST(a_decision_alone_does_not_wait)
+{
+	static const struct {
+		int error;
+		unsigned attempt;
+		enum mode mode;
+		bool stop;
+		bool again;
+		enum event_kind line;
+		enum reason ended;
+	} rows[] = {
+		{ ECONNREFUSED, 1, MODE_RETRY, false, true, EVENT_RETRY, REASON_NONE },
+		{ ECONNREFUSED, 4, MODE_RETRY, false, true, EVENT_RETRY, REASON_NONE },
+		{ ECONNREFUSED, 5, MODE_RETRY, false, false, EVENT_GAVE_UP, REASON_ATTEMPTS },
+		{ ECONNREFUSED, 1, MODE_OBSERVE, false, false, EVENT_WOULD_RETRY, REASON_NONE },
+		{ ECONNREFUSED, 1, MODE_RETRY, true, false, EVENT_PASSED, REASON_STOPPING },
+		{ ECONNREFUSED, 2, MODE_RETRY, true, false, EVENT_GAVE_UP, REASON_STOPPING },
+		{ EACCES, 1, MODE_RETRY, false, false, EVENT_PASSED, REASON_NOT_RETRYABLE },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct decision d = { .wait = -1 };
+		struct retry r;
+
+		setup();
+		w.level = LOG_DEBUG_LEVEL;
+		w.stop = rows[i].stop;
+		r = (struct retry){ .ops = &world_ops,
+		                    .ctx = &w,
+		                    .mode = rows[i].mode,
+		                    .policy = &p,
+		                    .dest = "db:1",
+		                    .addr = &target,
+		                    .began = w.clock,
+		                    .attempt_began = w.clock,
+		                    .limit = DUR_NONE,
+		                    .attempt = rows[i].attempt };
+		ck_assert_msg(retry_decide(&r, (struct err){ ERR_ERRNO, rows[i].error },
+		                           rows[i].error, &d) == rows[i].again, "row %zu", i);
+		ck_assert_msg(w.event_count == 1 && w.events[0].kind == rows[i].line, "row %zu", i);
+		ck_assert_msg(r.ended == rows[i].ended, "row %zu", i);
+		ck_assert_uint_eq(r.attempt, rows[i].attempt);
+		ck_assert(r.waited == 0 && r.previous_wait == 0);
+		ck_assert(w.wait_count == 0 && w.now_asked == 1);
+		if (rows[i].again)
+			ck_assert_int_eq(d.wait, (100 * DUR_MS) << (rows[i].attempt - 1));
+	}
+}
+END_TEST
+
 UNIT_MAIN("connect", &seven_rows, &log_of_a_recovery, &log_of_a_failure,
           &deadline_stops_before_the_wait_that_would_pass_it,
           &attempt_timeout_is_clipped_and_counts_as_etimedout, &the_programs_own_bound,
           &native_results_go_straight_through, &interrupted_waits_return_the_last_real_error,
           &self_connection_counts_as_refused, &a_descriptor_closed_during_the_wait_is_left_alone,
           &a_descriptor_closed_during_the_attempt_is_left_alone,
-          &observe_decides_and_changes_nothing)
+          &observe_decides_and_changes_nothing, &a_decision_alone_does_not_wait)

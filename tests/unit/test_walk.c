@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names with several addresses: who waits, and where. */
+/* Names with several addresses: who waits, and where. Most of it is asked
+ * through engine/connect, whose decisions these are. */
+#include "engine/walk.h"
 #include "tests/unit/call.h"
 
 static struct name_ip name_ip_of(const char *text)
@@ -201,9 +203,105 @@ START_TEST(address_walk_each_and_off_do_not_look_around)
 }
 END_TEST
 
+static struct walk walk_of_call(void)
+{
+	return (struct walk){ .ops = &world_ops,
+	                      .ctx = &w,
+	                      .name = call.name,
+	                      .policy = &p,
+	                      .addr = &target };
+}
+
+/* One address, no name, or not wanted: nothing is asked, nothing remembered. */
+START_TEST(nothing_is_done_where_the_walk_does_not_apply)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct walk walk;
+		struct addr to;
+		bool untried;
+
+		setup();
+		name_db(pair, i == 1 ? 1 : 2);
+		w.listeners[0].address = "127.0.0.2";
+		w.listener_count = 1;
+		p.address_walk = i == 2 ? WALK_EACH : WALK_DETECT;
+		walk = walk_of_call();
+		if (i == 0)
+			walk.name = NULL;
+		ck_assert(!walk_applies(&walk));
+		ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_NONE);
+		ck_assert(!walk_other_alive(&walk, &to, &untried));
+		walk_exhausted(&walk, w.clock);
+		ck_assert_uint_eq(w.listening_asked, 0);
+		ck_assert_int_eq(names_exhausted_at(&name, 5432), 0);
+		ck_assert_uint_eq(names_untried(&name), i == 1 ? 1 : 3);
+	}
+}
+END_TEST
+
+START_TEST(first_failures)
+{
+	struct walk walk;
+
+	setup();
+	name_db(both, 2);
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	walk = walk_of_call();
+	ck_assert(walk_applies(&walk));
+	/* Nobody retries these: marked as tried, nobody is asked. */
+	ck_assert(walk_first_failure(&walk, EACCES, w.clock) == REASON_NONE);
+	ck_assert_uint_eq(names_untried(&name), 2);
+	p.max_attempts = 1;
+	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_NONE);
+	ck_assert_uint_eq(w.listening_asked, 0);
+	p.max_attempts = 2;
+	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_OTHER_ADDRESS);
+	ck_assert_uint_eq(w.listening_asked, 1);
+	/* The grace time is for the port that was tried, and ends. */
+	walk_exhausted(&walk, w.clock);
+	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock + NAME_GRACE - 1) ==
+	          REASON_NAME_EXHAUSTED);
+	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock + NAME_GRACE) ==
+	          REASON_OTHER_ADDRESS);
+	target.port++;
+	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_OTHER_ADDRESS);
+}
+END_TEST
+
+START_TEST(another_address_alive_after_a_wait)
+{
+	struct walk walk;
+	struct addr to;
+	bool untried = false;
+
+	setup();
+	name_db(both, 2);
+	walk = walk_of_call();
+	names_tried(&name);
+	ck_assert(!walk_other_alive(&walk, &to, &untried));
+	w.listeners[0].address = "127.0.0.1";
+	w.listener_count = 1;
+	ck_assert(walk_other_alive(&walk, &to, &untried));
+	ck_assert(to.family == AF_INET && to.port == 5432 && to.ip[0] == 127);
+	ck_assert(untried);
+	aim_at("127.0.0.1");
+	names_tried(&name);
+	aim_at("::1");
+	ck_assert(walk_other_alive(&walk, &to, &untried));
+	ck_assert(!untried);
+	/* This one is alive too: no reason to leave. */
+	w.listeners[1].address = "::1";
+	w.listener_count = 2;
+	ck_assert(!walk_other_alive(&walk, &to, &untried));
+}
+END_TEST
+
 UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
           &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
           &same_family_comes_alive_and_is_moved_to,
           &other_family_that_was_tried_takes_another_socket,
           &remote_addresses_are_possible_until_tried, &three_dead_addresses_are_waited_for_once,
-          &an_absent_family_is_no_verdict, &address_walk_each_and_off_do_not_look_around)
+          &an_absent_family_is_no_verdict, &address_walk_each_and_off_do_not_look_around,
+          &nothing_is_done_where_the_walk_does_not_apply, &first_failures,
+          &another_address_alive_after_a_wait)

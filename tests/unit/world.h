@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * world.h - a scripted world for the engine: results in order, a virtual
- * clock, and a record of what was asked for.
+ * clock, and a record of what was asked for. Blocking calls take from .results;
+ * each operation of a connect under way has a script of its own.
  */
 #ifndef LIBRETRY_TESTS_WORLD_H
 #define LIBRETRY_TESTS_WORLD_H
 
+#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,9 +19,30 @@
 #include "log/event.h"
 
 #define WORLD_MAX 64
+#define WORLD_FDS 16
+#define WORLD_SOCKET 7 /* the identity of every descriptor, unless a test says otherwise */
+#define WORLD_OTHER 99 /* the identity of what has taken its place */
+
+/* Results in order; past the end: .rest, for ever. */
+struct world_script {
+	int results[WORLD_MAX];
+	unsigned count;
+	unsigned used; /* times asked, past the end too */
+	int rest;
+};
+
+/* One epoll_ctl(). */
+struct world_ctl {
+	int op;
+	int epfd;
+	int fd;
+	uint32_t events;
+	uint64_t data;
+};
 
 struct world {
 	int64_t clock;
+	int64_t entry_offset;          /* of the other clock, which costs no call */
 	int64_t call_time;             /* each attempt takes this long */
 	int results[WORLD_MAX];        /* errno or resolver codes; past the end: the last */
 	unsigned result_count;
@@ -46,6 +69,28 @@ struct world {
 	} listeners[4];
 	unsigned listener_count;
 	unsigned listening_asked;
+	/* Connects under way. */
+	unsigned depth;                /* of enter and leave */
+	unsigned brackets;             /* enter() calls */
+	unsigned unheld;               /* touched a socket or a set outside of them */
+	uint64_t identities[WORLD_FDS];
+	unsigned closed_in_start;      /* it becomes another during the n-th start */
+	bool no_target;                /* what target() answers, and: */
+	const struct policy *policy;
+	const struct rule *rule;
+	const struct name_entry *name; /* NULL: not known */
+	enum mode mode;
+	uintptr_t thread;              /* that it was asked for last */
+	struct world_script starts;    /* .rest: EINPROGRESS */
+	struct addr started_to[WORLD_MAX];
+	int started_fd[WORLD_MAX];
+	int64_t started_at[WORLD_MAX]; /* the clock */
+	struct world_script errors;    /* SO_ERROR; .rest: 0 */
+	struct world_script conditions; /* .rest: CONDITION_TRYING */
+	struct world_script ctl_results; /* .rest: 0 */
+	struct world_ctl ctls[WORLD_MAX];
+	unsigned ctl_count;
+	unsigned now_asked;
 	struct prng random;
 	struct event events[WORLD_MAX];
 	char dests[WORLD_MAX][DEST_TEXT_MAX];
@@ -94,10 +139,11 @@ static uint64_t world_identity(void *ctx, int fd)
 {
 	struct world *w = ctx;
 
-	(void)fd;
-	if (w->closed_in_call && w->calls >= w->closed_in_call)
-		return 99;
-	return w->closed_at && w->wait_count >= w->closed_at ? 99 : 7;
+	if ((w->closed_in_call && w->calls >= w->closed_in_call) ||
+	    (w->closed_in_start && w->starts.used >= w->closed_in_start) ||
+	    (w->closed_at && w->wait_count >= w->closed_at))
+		return WORLD_OTHER;
+	return fd >= 0 && fd < WORLD_FDS ? w->identities[fd] : WORLD_SOCKET;
 }
 
 static bool world_self(void *ctx, int fd)
@@ -112,8 +158,11 @@ static bool world_self(void *ctx, int fd)
 
 static void world_dissolve(void *ctx, int fd)
 {
+	struct world *w = ctx;
+
 	(void)fd;
-	((struct world *)ctx)->dissolved++;
+	w->dissolved++;
+	w->unheld += w->depth == 0;
 }
 
 static bool world_change_family(void *ctx, int fd, uint8_t family, bool *mapped)
@@ -144,9 +193,98 @@ static int world_listening(void *ctx, const struct addr *a)
 	return 0;
 }
 
+static void world_enter(void *ctx)
+{
+	struct world *w = ctx;
+
+	w->depth++;
+	w->brackets++;
+}
+
+static void world_leave(void *ctx)
+{
+	struct world *w = ctx;
+
+	ck_assert_msg(w->depth > 0, "leave() without enter()");
+	w->depth--;
+}
+
+static bool world_target(void *ctx, const struct sockaddr *sa, socklen_t len, uintptr_t thread,
+                         struct target *t)
+{
+	struct world *w = ctx;
+
+	w->thread = thread;
+	memset(t, 0, sizeof(*t));
+	if (w->no_target || !addr_from_sockaddr(&t->addr, sa, len))
+		return false;
+	if (w->name)
+		t->name = *w->name;
+	t->mode = w->mode;
+	t->policy = w->policy;
+	t->rule = w->rule;
+	return true;
+}
+
+static int world_next(struct world_script *s)
+{
+	unsigned i = s->used++;
+
+	return i < s->count ? s->results[i] : s->rest;
+}
+
+/* Takes no time: it does not wait. */
+static int world_start(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
+{
+	struct world *w = ctx;
+	unsigned i = w->starts.used;
+
+	if (i < WORLD_MAX) {
+		addr_from_sockaddr(&w->started_to[i], sa, len);
+		w->started_fd[i] = fd;
+		w->started_at[i] = w->clock;
+	}
+	w->unheld += w->depth == 0;
+	return world_next(&w->starts);
+}
+
+static int world_take_error(void *ctx, int fd)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	w->unheld += w->depth == 0;
+	return world_next(&w->errors);
+}
+
+static enum condition world_condition(void *ctx, int fd)
+{
+	(void)fd;
+	return (enum condition)world_next(&((struct world *)ctx)->conditions);
+}
+
+static int world_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data)
+{
+	struct world *w = ctx;
+
+	if (w->ctl_count < WORLD_MAX)
+		w->ctls[w->ctl_count] = (struct world_ctl){ op, epfd, fd, events, data };
+	w->ctl_count++;
+	w->unheld += w->depth == 0;
+	return world_next(&w->ctl_results);
+}
+
 static int64_t world_now(void *ctx)
 {
-	return ((struct world *)ctx)->clock;
+	struct world *w = ctx;
+
+	w->now_asked++;
+	return w->clock;
+}
+
+static int64_t world_entry_time(void *ctx, int64_t entry)
+{
+	return dur_add(entry, ((struct world *)ctx)->entry_offset);
 }
 
 static enum wake world_wait(void *ctx, int64_t until)
@@ -199,6 +337,14 @@ static const struct engine_ops world_ops = {
 	.dissolve = world_dissolve,
 	.change_family = world_change_family,
 	.listening = world_listening,
+	.enter = world_enter,
+	.leave = world_leave,
+	.target = world_target,
+	.start = world_start,
+	.take_error = world_take_error,
+	.condition = world_condition,
+	.epoll_ctl = world_epoll_ctl,
+	.entry_time = world_entry_time,
 	.now = world_now,
 	.wait = world_wait,
 	.stopping = world_stopping,
@@ -222,7 +368,28 @@ static inline void world_init(struct world *w)
 	w->clock = 1000 * DUR_S;
 	w->call_time = DUR_MS;
 	w->level = LOG_INFO_LEVEL;
+	for (unsigned i = 0; i < WORLD_FDS; i++)
+		w->identities[i] = WORLD_SOCKET;
+	w->starts.rest = EINPROGRESS;
+	w->conditions.rest = CONDITION_TRYING;
 	prng_seed(&w->random, 1);
 }
+
+/* At the end of a case about connects under way. */
+static inline void world_assert_released(const struct world *w)
+{
+	ck_assert_msg(w->depth == 0, "enter() without leave()");
+	ck_assert_msg(w->unheld == 0, "a socket was touched with signals let through");
+}
+
+/* Fills a script: WORLD_SCRIPT(&w.starts, EINPROGRESS, ECONNREFUSED); */
+static inline void world_script(struct world_script *s, unsigned count, const int *results)
+{
+	memcpy(s->results, results, count * sizeof(*results));
+	s->count = count;
+	s->used = 0;
+}
+#define WORLD_SCRIPT(s, ...) \
+	world_script(s, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), (int[]){ __VA_ARGS__ })
 
 #endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/pending.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/compat.h"
+#include "engine/pending_act.h"
+#include "engine/pending_due.h"
+#include "engine/retry.h"
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When its descriptor is to be looked at, should nothing happen to it. */
+static void check_later(struct act *a, int64_t now)
+{
+	atomic_store(&a->ref.p->due, dur_add(now, PENDING_CHECK));
+}
+
+static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
+                       const struct pending_call *call)
+{
+	struct pending *p;
+
+	*a = (struct act){ .ops = ops, .ctx = ctx };
+	if (call->len > sizeof(p->sa) || !fdtab_begin(call->fd, &a->ref))
+		return false;
+	p = a->ref.p;
+	memcpy(&p->sa, call->sa, call->len);
+	p->len = call->len;
+	p->attempt = 1;
+	p->thread = call->thread;
+	p->began = call->began;
+	p->attempt_began = call->began;
+	p->expires = call->attempt_timeout == DUR_NONE
+	                     ? DUR_NONE
+	                     : dur_add(ops->entry_time(ctx, call->began),
+	                               call->attempt_timeout);
+	/* Not to be looked at by itself: that would need a clock, and a system
+	 * call, where all goes well. */
+	atomic_store(&p->due, p->expires);
+	return true;
+}
+
+void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending_call *call)
+{
+	struct act a;
+
+	/* Claimed for these few stores only: with nothing to jump out of but a
+	 * handler that comes just here, and then the record is lost. */
+	if (new_record(&a, ops, ctx, call))
+		fdtab_release(&a.ref, PEND_CONNECTING);
+}
+
+/* Most programs that connect a Unix socket know only yes and no. */
+static bool may_be_deferred(const struct target *t)
+{
+	if (t->mode != MODE_RETRY || t->policy->nonblocking != NONBLOCKING_DEFERRED)
+		return false;
+	return t->addr.family != AF_UNIX || t->rule;
+}
+
+int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
+                           const struct pending_call *call, const struct target *t, int error)
+{
+	struct act a;
+	bool retried;
+
+	if (!may_be_deferred(t))
+		return error;
+	ops->enter(ctx);
+	if (!new_record(&a, ops, ctx, call)) {
+		ops->leave(ctx);
+		return error;
+	}
+	a.ref.p->expires = DUR_NONE;
+	retried = act_ours(&a) && act_judge(&a, error) == FATE_OURS && act_retry(&a, error);
+	if (!retried)
+		act_release(&a, PEND_FREE);
+	return retried ? EINPROGRESS : error;
+}
+
+/* The socket is connected. */
+static LR_NOINLINE enum sight succeeded(struct act *a)
+{
+	if (!atomic_load(&a->ref.p->identity)) {
+		/* Nothing ever happened: one step, and no system call. */
+		fdtab_drop(&a->ref);
+		return SIGHT_SHOW;
+	}
+	if (!act_claim(a))
+		return SIGHT_SHOW;
+	if (!act_ours(a)) {
+		act_last_word(a, PEND_CONNECTING);
+	} else if (!act_recovered(a)) {
+		if (act_retry(a, ECONNREFUSED))
+			return SIGHT_HIDE;
+		a->ops->dissolve(a->ctx, atomic_load(&a->ref.p->fds[0]));
+		a->ref.p->error = ECONNREFUSED;
+		check_later(a, a->ops->now(a->ctx));
+		act_release(a, PEND_FAILED);
+		return SIGHT_SHOW_ERROR;
+	}
+	act_release(a, PEND_FREE);
+	return SIGHT_SHOW;
+}
+
+/* Looks at a failed attempt before its error is taken. True: *sight is what is
+ * left to do, and the record is released. */
+static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
+{
+	bool ours = act_ours(a);
+	enum condition now = ours ? act_condition(a) : CONDITION_OTHER;
+	enum pend_state to = PEND_FREE;
+
+	*sight = SIGHT_SHOW;
+	if (!ours) {
+		act_last_word(a, PEND_CONNECTING);
+	} else if (now == CONDITION_TRYING) {
+		/* What the kernel reported was true before the latest attempt. */
+		*sight = SIGHT_HIDE;
+		to = PEND_CONNECTING;
+	} else if (now == CONDITION_CONNECTED) {
+		/* Connected, and broken by now: that is a success to us. */
+		act_recovered(a);
+	} else if (now == CONDITION_CLOSED) {
+		enum fate fate = a->ref.p->last ? FATE_OBSERVED : act_judge(a, ECONNREFUSED);
+
+		if (fate == FATE_OURS)
+			return false;
+		if (fate == FATE_OBSERVED) {
+			check_later(a, a->ops->now(a->ctx));
+			to = PEND_REPORTED;
+		}
+	}
+	act_release(a, to);
+	return true;
+}
+
+/* A wait found the attempt failed; the record is claimed. */
+static LR_NOINLINE enum sight failed(struct act *a)
+{
+	struct pending *p = a->ref.p;
+	enum sight sight;
+	int error;
+
+	if (is_no_failure_of_ours(a, &sight))
+		return sight;
+	error = a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
+	if (error && act_retry(a, error))
+		return SIGHT_HIDE;
+	p->error = error;
+	check_later(a, a->ops->now(a->ctx));
+	/* Without an error somebody else has taken it, past us. */
+	act_release(a, error ? PEND_FAILED : PEND_FREE);
+	return error ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
+}
+
+/* A record in backoff, or one that owes an error, whose number has become
+ * another's unseen (a raw close) ends here. */
+static bool still_ours(struct act *a)
+{
+	enum pend_state was = pend_state(&a->ref);
+	uint64_t known = atomic_load(&a->ref.p->identity);
+
+	if (a->ops->identity(a->ctx, atomic_load(&a->ref.p->fds[0])) == known)
+		return true;
+	if (!act_claim(a))
+		return true;
+	act_last_word(a, was);
+	act_release(a, PEND_FREE);
+	return false;
+}
+
+/* <again>: another thread was quicker, and an edge-triggered event does not come
+ * twice. */
+static enum sight look(struct act *a, bool bad, bool *again)
+{
+	switch (pend_state(&a->ref)) {
+	case PEND_BUSY:
+		return SIGHT_HIDE;
+	case PEND_BACKOFF:
+		return still_ours(a) ? SIGHT_HIDE : SIGHT_SHOW;
+	case PEND_FAILED:
+		return still_ours(a) ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
+	case PEND_CONNECTING:
+		if (!bad)
+			return succeeded(a);
+		*again = !act_claim(a);
+		return *again ? SIGHT_HIDE : failed(a);
+	case PEND_FREE:
+	case PEND_REPORTED:
+		break;
+	}
+	return SIGHT_SHOW;
+}
+
+enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool bad)
+{
+	enum sight sight = SIGHT_SHOW;
+	struct act a;
+	bool again = true;
+
+	for (unsigned n = 0; again && n < 8; n++) {
+		again = false;
+		if (!act_find(&a, ops, ctx, fd))
+			return SIGHT_SHOW;
+		sight = look(&a, bad, &again);
+	}
+	return sight;
+}
+
+bool pending_hidden(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct act a;
+
+	if (!act_find(&a, ops, ctx, fd))
+		return false;
+	return pend_state(&a.ref) == PEND_BUSY ||
+	       (pend_state(&a.ref) == PEND_BACKOFF && still_ours(&a));
+}
+
+/* <a> owes the program an error: now it gets it. */
+static bool deliver(struct act *a, int *error)
+{
+	if (!still_ours(a) || !act_claim(a))
+		return false;
+	*error = a->ref.p->error;
+	act_release(a, PEND_FREE);
+	return true;
+}
+
+enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *error)
+{
+	struct act a;
+	int64_t now;
+
+	if (!act_find(&a, ops, ctx, fd))
+		return ANSWER_CALL;
+	if (pend_state(&a.ref) == PEND_FAILED)
+		return deliver(&a, error) ? ANSWER_ERROR : ANSWER_CALL;
+	if (pend_state(&a.ref) == PEND_BACKOFF) {
+		if (!still_ours(&a))
+			return ANSWER_CALL;
+		now = ops->now(ctx);
+		if (atomic_load(&a.ref.p->due) <= now || ops->stopping(ctx))
+			pending_due(ops, ctx, &a.ref, now);
+		if (!act_find(&a, ops, ctx, fd))
+			return ANSWER_CALL;
+		if (pend_state(&a.ref) == PEND_FAILED)
+			return deliver(&a, error) ? ANSWER_ERROR : ANSWER_CALL;
+	}
+	return pend_state(&a.ref) == PEND_BACKOFF || pend_state(&a.ref) == PEND_BUSY
+	               ? ANSWER_PENDING
+	               : ANSWER_CALL;
+}
+
+/* Says nothing about how the connect ended. */
+static bool no_outcome(int error)
+{
+	return error == EAGAIN || error == EALREADY || error == EINPROGRESS || error == ENOTCONN ||
+	       error == EINTR || error == EFAULT || error == EINVAL;
+}
+
+/* The program got the error of the attempt, by a call; 0: we take it back. */
+static LR_NOINLINE int result(struct act *a, int error)
+{
+	enum pend_state was = pend_state(&a->ref);
+	struct pending *p = a->ref.p;
+	enum fate fate;
+
+	if (!act_claim(a))
+		return error;
+	if (!act_ours(a) || was == PEND_FAILED) {
+		act_last_word(a, was);
+		act_release(a, PEND_FREE);
+		return error;
+	}
+	if (was == PEND_REPORTED || p->last) {
+		act_reported(a, error);
+	} else if (act_condition(a) == CONDITION_CONNECTED) {
+		act_recovered(a);
+	} else if ((fate = act_judge(a, error)) == FATE_OBSERVED) {
+		act_reported(a, error);
+	} else if (fate == FATE_OURS && act_retry(a, error)) {
+		return 0;
+	}
+	act_release(a, PEND_FREE);
+	return error;
+}
+
+int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error)
+{
+	struct act a;
+
+	if (no_outcome(error) || !act_find(&a, ops, ctx, fd))
+		return error;
+	if (error == EISCONN && pend_state(&a.ref) == PEND_CONNECTING) {
+		switch (succeeded(&a)) {
+		case SIGHT_SHOW:
+			break;
+		case SIGHT_HIDE:
+			return 0;
+		case SIGHT_SHOW_ERROR:
+			deliver(&a, &error);
+			break;
+		}
+		return error;
+	}
+	if (pend_state(&a.ref) == PEND_BACKOFF || pend_state(&a.ref) == PEND_BUSY)
+		return 0;
+	return result(&a, error);
+}
+
+void pending_connected(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct act a;
+
+	if (act_find(&a, ops, ctx, fd) && pend_state(&a.ref) == PEND_CONNECTING)
+		succeeded(&a);
+}
+
+static bool is_shared(struct pending *p)
+{
+	for (unsigned i = 1; i < FDTAB_SHARED; i++)
+		if (atomic_load(&p->fds[i]) >= 0)
+			return true;
+	return false;
+}
+
+void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct pend_ref ref;
+	struct act a;
+	enum pend_state was;
+	bool alone;
+
+	if (!act_find(&a, ops, ctx, fd)) {
+		fdtab_forget(fd, &ref, &alone);
+		return;
+	}
+	was = pend_state(&a.ref);
+	if (!act_claim(&a)) {
+		fdtab_forget(fd, &ref, &alone);
+		return;
+	}
+	/* Said first: it may need the descriptor. */
+	if (!is_shared(a.ref.p))
+		act_last_word(&a, was);
+	alone = true;
+	fdtab_forget(fd, &ref, &alone);
+	act_release(&a, alone ? PEND_FREE : was);
+}
+
+void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct act a;
+	enum pend_state was;
+
+	if (!act_find(&a, ops, ctx, fd))
+		return;
+	was = pend_state(&a.ref);
+	if (!act_claim(&a))
+		return;
+	act_last_word(&a, was);
+	if (act_ours(&a))
+		act_rearm(&a);
+	act_release(&a, PEND_FREE);
+}
+
+bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
+                       uint32_t events, uint64_t data, int *rc)
+{
+	struct act a;
+
+	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
+	    !still_ours(&a) || !act_claim(&a))
+		return false;
+	*rc = ops->epoll_ctl(ctx, epfd, op, fd, EPOLLONESHOT, data);
+	if (*rc == 0) {
+		fdtab_watch_set(fd, epfd, events, data);
+		fdtab_watch_park(fd, epfd, 1);
+	}
+	act_release(&a, PEND_BACKOFF);
+	return true;
+}
+
+static bool find_watch(int fd, int epfd, struct watch *w)
+{
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
+			return true;
+	return false;
+}
+
+void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd)
+{
+	struct act a;
+	struct watch w;
+
+	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
+	    !find_watch(fd, epfd, &w))
+		return;
+	/* A parked one reports once. More means that it is not parked: somebody
+	 * modified it past us. */
+	if (w.parked == 1) {
+		fdtab_watch_park(fd, epfd, 2);
+		return;
+	}
+	if (!still_ours(&a) || !act_claim(&a))
+		return;
+	if (act_park(&a)) {
+		act_release(&a, PEND_BACKOFF);
+		return;
+	}
+	act_rearm(&a);
+	act_release(&a, PEND_FAILED);
+}
+
+static bool has_watch(const struct pending *p)
+{
+	struct watch w;
+
+	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
+		int fd = atomic_load(&p->fds[i]);
+
+		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
+			if (fdtab_watch_get(fd, j, &w))
+				return true;
+	}
+	return false;
+}
+
+void pending_unknown_event(const struct engine_ops *ops, void *ctx)
+{
+	struct act a = { .ops = ops, .ctx = ctx };
+
+	for (unsigned at = 0; fdtab_next(&at, &a.ref);) {
+		enum pend_state was = pend_state(&a.ref);
+
+		if ((was != PEND_CONNECTING && was != PEND_BACKOFF) || has_watch(a.ref.p) ||
+		    !act_claim(&a))
+			continue;
+		if (was == PEND_BACKOFF)
+			act_release(&a, PEND_FAILED);
+		else if (act_ours(&a) && act_condition(&a) == CONDITION_TRYING)
+			act_release(&a, PEND_CONNECTING);
+		else
+			act_release(&a, PEND_FREE);
+	}
+}
+
+/* An attempt in the kernel: over its time, or not looked at for long. */
+static void check(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+	enum condition is = act_ours(a) ? act_condition(a) : CONDITION_OTHER;
+	enum fate fate;
+
+	if (is == CONDITION_CONNECTED) {
+		act_recovered(a);
+		act_release(a, PEND_FREE);
+	} else if (is == CONDITION_OTHER) {
+		act_last_word(a, PEND_CONNECTING);
+		act_release(a, PEND_FREE);
+	} else if (is == CONDITION_CLOSED || now < p->expires) {
+		/* A failure is the business of whoever waits for it. */
+		check_later(a, now);
+		if (is == CONDITION_TRYING)
+			atomic_store(&p->due, earlier(p->expires, dur_add(now, PENDING_CHECK)));
+		act_release(a, PEND_CONNECTING);
+	} else if ((fate = act_judge(a, ETIMEDOUT)) == FATE_OBSERVED) {
+		p->expires = DUR_NONE;
+		check_later(a, now);
+		act_release(a, PEND_CONNECTING);
+	} else if (fate == FATE_NATIVE || !act_retry(a, ETIMEDOUT)) {
+		/* attempt_timeout ends it for the program, too. */
+		a->ops->dissolve(a->ctx, atomic_load(&p->fds[0]));
+		a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
+		p->error = ETIMEDOUT;
+		check_later(a, now);
+		act_release(a, PEND_FAILED);
+	}
+}
+
+void pending_due(const struct engine_ops *ops, void *ctx, struct pend_ref *ref, int64_t now)
+{
+	struct act a = { .ops = ops, .ctx = ctx, .ref = *ref };
+	enum pend_state was = pend_state(ref);
+
+	if (was == PEND_FREE || was == PEND_BUSY || !act_claim(&a))
+		return;
+	if (was == PEND_BACKOFF) {
+		act_attempt(&a, now);
+	} else if (was == PEND_CONNECTING) {
+		check(&a, now);
+	} else if (!act_ours(&a)) {
+		act_last_word(&a, was);
+		act_release(&a, PEND_FREE);
+	} else {
+		/* In a child after fork the registrations are still parked. */
+		act_rearm(&a);
+		check_later(&a, now);
+		act_release(&a, was);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pending.h - a non-blocking connect, retried behind the program's own waits.
+ *
+ *     connecting -> backoff -> connecting ... -> success, or a native failure
+ *
+ * The socket stays the program's, under its number, with its options and its
+ * registrations. Between two attempts it is dissolved (connect(AF_UNSPEC)), and
+ * the kernel then shows it writable and hung up, for ever and even to epoll with
+ * no events asked (measured): so it is kept out of poll and select, and its epoll
+ * registrations are parked: modified to one-shot with no events. Such a one is
+ * reported once more, which the wait wrapper swallows, and then is silent; the
+ * next attempt puts it back, and putting it back reports whatever is the case by
+ * then, edge-triggered or not. The last attempt is left to the kernel and the
+ * program, as are failures that nobody retries.
+ *
+ * Nothing here waits. A record is claimed for a few system calls at most, with
+ * signals held back (ops->enter), so that no handler can jump out of it; a
+ * thread that finds it claimed takes the descriptor for pending. Every action
+ * is preceded by a look at the socket's identity. errno: untouched.
+ */
+#ifndef LIBRETRY_ENGINE_PENDING_H
+#define LIBRETRY_ENGINE_PENDING_H
+
+#include "engine/ops.h"
+#include "state/fdtab.h"
+
+struct pending_call {
+	int fd;
+	const struct sockaddr *sa;
+	socklen_t len;
+	int64_t began;           /* ns, clock of ops->entry_time */
+	uintptr_t thread;        /* thread_key() */
+	int64_t attempt_timeout; /* of the first attempt; DUR_NONE */
+};
+
+/* connect() has answered EINPROGRESS. Makes no system call. */
+void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending_call *call);
+
+/*
+ * connect() of a non-blocking socket failed at once with <error>, for target
+ * <t>. Returns EINPROGRESS if it is retried from now on (the socket is in
+ * backoff), else <error>, which the program gets.
+ */
+int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
+                           const struct pending_call *call, const struct target *t, int error);
+
+/* What a wait is to do with a descriptor that the kernel reports. */
+enum sight {
+	SIGHT_SHOW = 0,
+	SIGHT_HIDE,       /* pending: report nothing */
+	SIGHT_SHOW_ERROR  /* show; the error was taken off the socket by us, so
+	                   * the kernel's bits lack POLLERR, POLLIN (and
+	                   * POLLRDHUP): add those that were asked for, as it would */
+};
+
+/*
+ * A wait has found <fd> ready; <bad>: with POLLERR or POLLHUP. Decides on a
+ * failed attempt, notes a success. Call it for every descriptor reported
+ * while fdtab_busy().
+ */
+enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool bad);
+
+/* Whether <fd> must be kept out of a wait's set now (it is in backoff). */
+bool pending_hidden(const struct engine_ops *ops, void *ctx, int fd);
+
+/*
+ * Before a call on <fd> (connect, SO_ERROR, send, recv ...) is made. First makes
+ * the attempt for <fd> that is due, if one is. What to do then:
+ */
+enum answer {
+	ANSWER_CALL = 0, /* make the real call, then pending_result() if it failed */
+	ANSWER_PENDING,  /* in backoff: answer as for a connect under way */
+	ANSWER_ERROR     /* *error is the outcome, and has now been delivered */
+};
+enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *error);
+
+/*
+ * A real call on <fd> that reads the outcome of its connect has failed with
+ * <error> (SO_ERROR: has read it). Returns the error that the program gets; 0:
+ * the attempt failed and is retried, answer as for a connect under way. Errors
+ * of a connect under way (EAGAIN, EALREADY, EINPROGRESS, ENOTCONN) and EINTR
+ * come back as they are.
+ */
+int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error);
+
+/* The program learnt by another call that <fd> is connected: data came or went,
+ * connect() answered 0 or EISCONN. */
+void pending_connected(const struct engine_ops *ops, void *ctx, int fd);
+
+/* The program closes <fd>, or puts another file under its number: before the
+ * real call. All that is known of it goes; a connect under way is abandoned. */
+void pending_closing(const struct engine_ops *ops, void *ctx, int fd);
+
+/* The program ends the connect itself (shutdown, connect(AF_UNSPEC)): before
+ * the real call. Registrations become what the program made them. */
+void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd);
+
+/*
+ * The program's own epoll_ctl(op) on a descriptor in backoff, <op> one of
+ * EPOLL_CTL_ADD and EPOLL_CTL_MOD: the registration is made parked, and its
+ * errors are the kernel's. True: done, *rc is 0 or an errno value. False: <fd>
+ * is not in backoff, make the real call.
+ */
+bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
+                       uint32_t events, uint64_t data, int *rc);
+
+/*
+ * An event of set <epfd> for <fd> that is in backoff was swallowed. Parks its
+ * registration (again) if it is not silent yet.
+ */
+void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd);
+
+/*
+ * An event with an error in set <epfd> belongs to no registration that was
+ * seen, and the kernel does not tell to which: what the program makes of it is
+ * plain kernel behaviour from now on. Failed attempts without a registration
+ * that we know become the program's.
+ */
+void pending_unknown_event(const struct engine_ops *ops, void *ctx);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/pending_act.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/compat.h"
+#include "engine/retry.h"
+#include "engine/walk.h"
+
+/* .parked of a watch: in the kernel it is one-shot without events. */
+#define PARKED 1
+
+/* <fd> may be a dup that was made before the connect: of the same socket. */
+static bool join(struct act *a, int fd)
+{
+	uint64_t identity = a->ops->identity(a->ctx, fd);
+	struct pend_ref ref;
+
+	if (!identity)
+		return false;
+	for (unsigned at = 0; fdtab_next(&at, &ref);) {
+		uint64_t its = atomic_load(&ref.p->identity);
+		int first = atomic_load(&ref.p->fds[0]);
+
+		if (!its && first >= 0 && fdtab_is_dup(first))
+			its = a->ops->identity(a->ctx, first);
+		if (its == identity && fdtab_attach(&ref, fd)) {
+			a->ref = ref;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd)
+{
+	a->ops = ops;
+	a->ctx = ctx;
+	if (!fdtab_find(fd, &a->ref) && !(fdtab_is_dup(fd) && join(a, fd)))
+		return false;
+	return pend_state(&a->ref) != PEND_BUSY || fdtab_wait_idle(&a->ref);
+}
+
+bool act_claim(struct act *a)
+{
+	a->ops->enter(a->ctx);
+	if (fdtab_claim(&a->ref))
+		return true;
+	a->ops->leave(a->ctx);
+	return false;
+}
+
+void act_release(struct act *a, enum pend_state to)
+{
+	fdtab_release(&a->ref, to);
+	a->ops->leave(a->ctx);
+}
+
+static int number(const struct act *a)
+{
+	return atomic_load(&a->ref.p->fds[0]);
+}
+
+bool act_ours(struct act *a)
+{
+	uint64_t now = a->ops->identity(a->ctx, number(a));
+	uint64_t known = atomic_load(&a->ref.p->identity);
+
+	if (now && !known)
+		atomic_store(&a->ref.p->identity, now);
+	return now && (!known || known == now);
+}
+
+enum condition act_condition(struct act *a)
+{
+	return a->ops->condition(a->ctx, number(a));
+}
+
+/* What is known of the destination; the address at least. */
+static void look_up(struct act *a, struct target *t)
+{
+	struct pending *p = a->ref.p;
+
+	memset(t, 0, sizeof(*t));
+	if (!a->ops->target(a->ctx, (struct sockaddr *)&p->sa, p->len, p->thread, t)) {
+		t->name.id = 0;
+		addr_from_sockaddr(&t->addr, (struct sockaddr *)&p->sa, p->len);
+	}
+}
+
+static struct walk walk_of(const struct act *a, const struct target *t)
+{
+	return (struct walk){ .ops = a->ops,
+	                      .ctx = a->ctx,
+	                      .name = t->name.id ? &t->name : NULL,
+	                      .policy = a->ref.p->policy,
+	                      .addr = &t->addr };
+}
+
+/* The record as the retry loops know an operation. */
+struct story {
+	struct retry r;
+	char dest[DEST_TEXT_MAX];
+};
+
+static void tell(struct story *s, const struct act *a, const struct target *t)
+{
+	const struct pending *p = a->ref.p;
+
+	dest_text(s->dest, sizeof(s->dest), t->name.id ? t->name.name : NULL, &t->addr,
+	          t->addr.port);
+	s->r = (struct retry){ .ops = a->ops,
+	                       .ctx = a->ctx,
+	                       .op = OP_CONNECT,
+	                       .mode = p->observed ? MODE_OBSERVE : p->mode,
+	                       .policy = p->policy,
+	                       .rule = p->rule,
+	                       .dest = s->dest,
+	                       .addr = &t->addr,
+	                       .began = p->began,
+	                       .attempt_began = p->attempt_began,
+	                       .limit = DUR_NONE,
+	                       .attempt = p->attempt,
+	                       .waited = p->waited,
+	                       .previous_wait = p->previous_wait };
+}
+
+static LR_NOINLINE void passed(const struct act *a, const struct target *t, int error,
+                               enum reason why)
+{
+	struct story s;
+
+	if (!a->ops->log_wants(a->ctx, LOG_DEBUG_LEVEL))
+		return;
+	tell(&s, a, t);
+	retry_end(&s.r, (struct err){ ERR_ERRNO, error }, why);
+}
+
+/* REASON_NONE: ours. */
+static enum reason why_native(struct act *a, const struct target *t, int error)
+{
+	struct pending *p = a->ref.p;
+	struct walk w = walk_of(a, t);
+
+	if (!t->rule && addr_is_special(&t->addr))
+		return REASON_SPECIAL;
+	if (p->policy->max_attempts <= 1)
+		return REASON_OFF;
+	if (p->observed)
+		return REASON_NONE;
+	if (a->ops->stopping(a->ctx))
+		return REASON_STOPPING;
+	return walk_first_failure(&w, error, p->began);
+}
+
+LR_NOINLINE enum fate act_judge(struct act *a, int error)
+{
+	struct pending *p = a->ref.p;
+	struct target t;
+	enum reason why;
+
+	if (p->policy)
+		return p->observed ? FATE_OBSERVED : FATE_OURS;
+	look_up(a, &t);
+	if (!t.policy)
+		return FATE_NATIVE;
+	p->began = a->ops->entry_time(a->ctx, p->began);
+	p->attempt_began = p->began;
+	p->policy = t.policy;
+	p->rule = t.rule;
+	p->mode = t.mode;
+	p->observed = t.mode == MODE_OBSERVE || t.policy->nonblocking == NONBLOCKING_OBSERVE;
+	why = why_native(a, &t, error);
+	if (why == REASON_NONE)
+		return p->observed ? FATE_OBSERVED : FATE_OURS;
+	passed(a, &t, 0, why);
+	return FATE_NATIVE;
+}
+
+static LR_NOINLINE bool decide_about(struct act *a, const struct target *t, int error)
+{
+	struct pending *p = a->ref.p;
+	struct walk w = walk_of(a, t);
+	struct err err = { ERR_ERRNO, error };
+	struct decision d;
+	struct story s;
+
+	tell(&s, a, t);
+	if (p->last && p->why != REASON_NONE) {
+		retry_end(&s.r, err, p->why);
+		return false;
+	}
+	if (retry_decide(&s.r, err, error, &d)) {
+		int64_t now = a->ops->now(a->ctx);
+
+		p->previous_wait = d.wait;
+		p->error = error;
+		p->backoff_began = now;
+		atomic_store(&p->due, dur_add(now, d.wait));
+		return true;
+	}
+	if (walk_applies(&w) && (s.r.ended == REASON_ATTEMPTS || s.r.ended == REASON_DEADLINE))
+		walk_exhausted(&w, a->ops->now(a->ctx));
+	return false;
+}
+
+LR_NOINLINE bool act_decide(struct act *a, int error)
+{
+	struct target t;
+
+	look_up(a, &t);
+	return decide_about(a, &t, error);
+}
+
+bool act_retry(struct act *a, int error)
+{
+	struct pending *p = a->ref.p;
+
+	if (!act_decide(a, error))
+		return false;
+	if (!act_park(a)) {
+		/* Retrying under a registration that reports all the time would
+		 * make the program's loop spin. */
+		act_rearm(a);
+		return false;
+	}
+	a->ops->dissolve(a->ctx, number(a));
+	/* Dissolving what still tried leaves an error of its own. */
+	a->ops->take_error(a->ctx, number(a));
+	p->error = error;
+	act_release(a, PEND_BACKOFF);
+	return true;
+}
+
+static LR_NOINLINE void log_recovered(struct act *a, const struct target *t)
+{
+	struct story s;
+
+	tell(&s, a, t);
+	retry_succeeded(&s.r);
+}
+
+LR_NOINLINE bool act_recovered(struct act *a)
+{
+	struct pending *p = a->ref.p;
+	struct target t;
+	unsigned attempts;
+	int64_t waited;
+
+	if (p->attempt <= 1)
+		return true;
+	if (p->sa.ss_family != AF_UNIX && a->ops->connected_to_self(a->ctx, number(a)))
+		return false;
+	look_up(a, &t);
+	/* The program need not go there any more. */
+	if (p->why == REASON_OTHER_ADDRESS)
+		names_take_pending(&t.name, t.addr.port, &attempts, &waited);
+	log_recovered(a, &t);
+	return true;
+}
+
+static LR_NOINLINE void log_end(struct act *a, const struct target *t, enum event_kind kind)
+{
+	struct event e;
+	struct story s;
+
+	tell(&s, a, t);
+	memset(&e, 0, sizeof(e));
+	e.kind = kind;
+	e.op = OP_CONNECT;
+	e.dest = s.dest;
+	e.addr = &t->addr;
+	e.attempts = s.r.attempt;
+	e.waited = s.r.waited;
+	e.policy = a->ref.p->policy ? a->ref.p->policy->name : NULL;
+	e.left = DUR_NONE;
+	if (kind == EVENT_MOVED)
+		e.reason = REASON_OTHER_ADDRESS;
+	a->ops->log(a->ctx, &e);
+}
+
+/* The program has closed the descriptor, or taken it for something else. */
+static LR_NOINLINE void abandoned(struct act *a)
+{
+	struct target t;
+
+	look_up(a, &t);
+	log_end(a, &t, EVENT_ABANDONED);
+}
+
+LR_NOINLINE void act_reported(struct act *a, int error)
+{
+	struct pending *p = a->ref.p;
+
+	if (!p->policy)
+		return;
+	if (p->observed && !error)
+		return;
+	/* The program never asked: what it was before is the best we know. */
+	act_decide(a, error ? error : p->error);
+}
+
+void act_last_word(struct act *a, enum pend_state was)
+{
+	switch (was) {
+	case PEND_BACKOFF:
+		abandoned(a);
+		break;
+	case PEND_CONNECTING:
+		if (a->ref.p->attempt <= 1)
+			break;
+		if (act_ours(a) && act_condition(a) == CONDITION_CONNECTED)
+			act_recovered(a);
+		else
+			abandoned(a);
+		break;
+	case PEND_REPORTED:
+		act_reported(a, 0);
+		break;
+	case PEND_FAILED:
+	case PEND_BUSY:
+	case PEND_FREE:
+		break;
+	}
+}
+
+/* A registration that the kernel does not have (any more) is forgotten. */
+static bool park_one(struct act *a, int fd, const struct watch *w)
+{
+	int rc = a->ops->epoll_ctl(a->ctx, w->epfd, EPOLL_CTL_MOD, fd, EPOLLONESHOT, w->data);
+
+	if (rc == 0)
+		fdtab_watch_park(fd, w->epfd, PARKED);
+	else if (rc == ENOENT || rc == EBADF)
+		fdtab_watch_del(fd, w->epfd);
+	return rc != EINVAL; /* EPOLLEXCLUSIVE cannot be modified */
+}
+
+bool act_park(struct act *a)
+{
+	struct watch w;
+	bool ok = true;
+
+	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
+		int fd = atomic_load(&a->ref.p->fds[i]);
+
+		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
+			if (fdtab_watch_get(fd, j, &w))
+				ok = park_one(a, fd, &w) && ok;
+	}
+	return ok;
+}
+
+/* Another thread of the program may modify it at this very moment: what counts
+ * is what it said last, and it says so to fdtab before it says so to the kernel. */
+static void rearm_one(struct act *a, int fd, unsigned i, struct watch w)
+{
+	struct watch again;
+
+	for (unsigned n = 0; n < 4; n++) {
+		fdtab_watch_park(fd, w.epfd, 0);
+		if (a->ops->epoll_ctl(a->ctx, w.epfd, EPOLL_CTL_MOD, fd, w.events, w.data) != 0)
+			return;
+		if (!fdtab_watch_get(fd, i, &again) || again.epfd != w.epfd ||
+		    (again.events == w.events && again.data == w.data))
+			return;
+		w = again;
+	}
+}
+
+void act_rearm(struct act *a)
+{
+	struct watch w;
+
+	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
+		int fd = atomic_load(&a->ref.p->fds[i]);
+
+		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
+			if (fdtab_watch_get(fd, j, &w) && w.parked)
+				rearm_one(a, fd, j, w);
+	}
+}
+
+/* Whether this attempt is to be the last although the policy would allow more. */
+static LR_NOINLINE void look_around(struct act *a)
+{
+	struct pending *p = a->ref.p;
+	struct target t;
+	struct walk w;
+	struct addr to;
+	bool untried;
+
+	if (a->ops->stopping(a->ctx)) {
+		p->last = true;
+		p->why = REASON_STOPPING;
+		return;
+	}
+	look_up(a, &t);
+	w = walk_of(a, &t);
+	if (!walk_applies(&w) || !walk_other_alive(&w, &to, &untried))
+		return;
+	/* The program has to go there itself, and for that must see this one
+	 * fail: the kernel will tell it. */
+	p->last = true;
+	p->why = REASON_OTHER_ADDRESS;
+	names_set_pending(&t.name, t.addr.port, p->attempt, p->waited);
+	t.addr = to;
+	log_end(a, &t, EVENT_MOVED);
+}
+
+static void started(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+
+	p->expires = p->policy->attempt_timeout == DUR_NONE || p->observed
+	                     ? DUR_NONE
+	                     : dur_add(now, p->policy->attempt_timeout);
+	atomic_store(&p->due, p->expires < dur_add(now, PENDING_CHECK)
+	                              ? p->expires
+	                              : dur_add(now, PENDING_CHECK));
+	act_rearm(a);
+	act_release(a, PEND_CONNECTING);
+}
+
+/* The attempt failed at once; the kernel has told us, and nobody else. */
+static void failed_at_once(struct act *a, int error, int64_t now)
+{
+	struct pending *p = a->ref.p;
+
+	/* On success of this the registrations are parked already. */
+	if (act_decide(a, error)) {
+		a->ops->dissolve(a->ctx, number(a));
+		act_release(a, PEND_BACKOFF);
+		return;
+	}
+	p->error = error;
+	atomic_store(&p->due, dur_add(now, PENDING_CHECK));
+	act_rearm(a);
+	act_release(a, PEND_FAILED);
+}
+
+void act_attempt(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+	int rc;
+
+	if (!act_ours(a)) {
+		abandoned(a);
+		act_release(a, PEND_FREE);
+		return;
+	}
+	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
+	look_around(a);
+	p->attempt++;
+	p->attempt_began = a->ops->now(a->ctx);
+	if (p->attempt >= p->policy->max_attempts)
+		p->last = true;
+	rc = a->ops->start(a->ctx, number(a), (struct sockaddr *)&p->sa, p->len);
+	if (rc == EINPROGRESS || rc == EALREADY) {
+		started(a, p->attempt_began);
+	} else if (rc != 0 && rc != EISCONN) {
+		failed_at_once(a, rc, p->attempt_began);
+	} else if (!act_recovered(a)) {
+		a->ops->dissolve(a->ctx, number(a));
+		failed_at_once(a, ECONNREFUSED, p->attempt_began);
+	} else {
+		act_rearm(a);
+		act_release(a, PEND_FREE);
+	}
+}

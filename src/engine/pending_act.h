@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pending_act.h - what is done to a record of a connect under way once it has
+ * been claimed. Internal to the engine: pending.c is the way in.
+ */
+#ifndef LIBRETRY_ENGINE_PENDING_ACT_H
+#define LIBRETRY_ENGINE_PENDING_ACT_H
+
+#include "engine/pending.h"
+
+/* How often a record that nothing happens to is looked at: its descriptor may
+ * have died unseen. */
+#define PENDING_CHECK (5 * DUR_S)
+
+struct act {
+	const struct engine_ops *ops;
+	void *ctx;
+	struct pend_ref ref;
+};
+
+/* The record of <fd>, also if it is a dup that was made before the connect. One
+ * that somebody has claimed is waited for. False if there is none. */
+bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd);
+
+/* Claims, with signals held back from then on; ends that, with <to>. */
+bool act_claim(struct act *a);
+void act_release(struct act *a, enum pend_state to);
+
+/* The rest wants the record claimed. */
+
+/* The descriptor is still the socket that the record is about. The first look
+ * learns which one it is: act_condition() must then say that it never was
+ * connected. */
+bool act_ours(struct act *a);
+enum condition act_condition(struct act *a);
+
+enum fate {
+	FATE_OURS = 0, /* to be retried if the error allows it */
+	FATE_NATIVE,   /* the program's */
+	FATE_OBSERVED  /* the program's, and we say what we would have done */
+};
+
+/* Looks up what is configured, at the first failure. <error>: the failure's, or
+ * what it probably is while it has not been taken. */
+enum fate act_judge(struct act *a, int error);
+
+/*
+ * The attempt failed with <error>, which is off the socket by now. True: retried,
+ * the record is released in backoff. False: it is not, and has been logged; the
+ * record is still claimed.
+ */
+bool act_retry(struct act *a, int error);
+
+/* Decides and logs only; true: to be retried. */
+bool act_decide(struct act *a, int error);
+
+/* A connected socket: reports a recovery. False if it is connected to itself,
+ * which the kernel may do to a socket that is retried on this machine. */
+bool act_recovered(struct act *a);
+
+/* The next attempt; releases. <now>: ns. */
+void act_attempt(struct act *a, int64_t now);
+
+/* Registrations: silent, and again as the program wants them. False if one
+ * cannot be made silent. */
+bool act_park(struct act *a);
+void act_rearm(struct act *a);
+
+/* The log's last word on a failure that the program got itself; <error> 0: it
+ * was never seen. */
+void act_reported(struct act *a, int error);
+
+/* The descriptor goes away, or has become another's: what is to be said about a
+ * record that was in state <was>. */
+void act_last_word(struct act *a, enum pend_state was);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * walk.h - the several addresses of one name: is a failure at one of them ours
+ * to wait for, or the program's to go on to the next? Nobody is connected to.
+ */
+#ifndef LIBRETRY_ENGINE_WALK_H
+#define LIBRETRY_ENGINE_WALK_H
+
+#include "engine/ops.h"
+#include "state/names.h"
+
+/* After a name with several addresses has used up its retries, connects to it
+ * go straight through for this long, so that a list of three dead addresses
+ * is waited for once and not three times. */
+#define NAME_GRACE (1 * DUR_S)
+
+/* What is asked about: an address of <name>. */
+struct walk {
+	const struct engine_ops *ops;
+	void *ctx;
+	const struct name_entry *name; /* NULL: not known */
+	const struct policy *policy;
+	const struct addr *addr;       /* the one being connected to */
+};
+
+/* Whether the name's other addresses matter at all. If not, the functions below
+ * answer REASON_NONE and false, and remember nothing. */
+bool walk_applies(const struct walk *w);
+
+/*
+ * The first attempt at an address failed with <error>; marks it as tried. The
+ * reason why the failure goes straight back to the program: REASON_OTHER_ADDRESS
+ * (one that it has still to try could answer), REASON_NAME_EXHAUSTED; or
+ * REASON_NONE: wait here. <now>: ns, when the operation began.
+ */
+enum reason walk_first_failure(const struct walk *w, int error, int64_t now);
+
+/* After a wait: another address of the name is alive and this one is not. Then
+ * *to is that address, and *untried whether the program has it still to try. */
+bool walk_other_alive(const struct walk *w, struct addr *to, bool *untried);
+
+/* The name's retries are used up at <now>. */
+void walk_exhausted(const struct walk *w, int64_t now);
+
+#endif
