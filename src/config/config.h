@@ -49,7 +49,7 @@ struct config {
 	const char *const *files;
 	unsigned file_count;
 	/* A policy wants something done before the first attempt
-	 * (attempt_timeout, socket options). */
+	 * (attempt_timeout, nonblocking = "block", socket options). */
 	bool before_connect;
 	bool before_lookup;      /* dns_attempt_timeout */
 	/* Errors and unknown keys met while loading. */

@@ -133,7 +133,7 @@ struct checked {
 	K(POLICY, replay_buffer, SIZE, policy, replay_buffer, 0, 1024 * 1024, NULL, "64KiB", \
 	  KEY_NOT_YET) \
 	K(POLICY, nonblocking, CHOICE, policy, nonblocking, 0, 0, choices_nonblocking, \
-	  "deferred", KEY_NOT_YET) \
+	  "deferred", 0) \
 	G(POLICY, budget, GROUP, NULL, 0) \
 	K(BUDGET, kind, CHOICE, policy, budget.kind, 0, 0, choices_budget, "ratio", KEY_NOT_YET) \
 	K(BUDGET, ratio, RATIO, policy, budget.ratio, 0, 10 * PPM, NULL, "0.2", KEY_NOT_YET) \

@@ -225,7 +225,7 @@ static void look_ahead(struct config *c, const struct policy *p)
 
 	if (!p)
 		return;
-	if (p->attempt_timeout != DUR_NONE || s->syn_count || s->user_timeout ||
+	if (p->nonblocking == NONBLOCKING_BLOCK || p->attempt_timeout != DUR_NONE || s->syn_count || s->user_timeout ||
 	    s->keepalive_idle || s->keepalive_interval || s->keepalive_count)
 		c->before_connect = true;
 	if (p->dns_attempt_timeout != DUR_NONE)

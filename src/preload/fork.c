@@ -4,12 +4,14 @@
 #include "log/log.h"
 #include "preload/configure.h"
 #include "preload/runtime.h"
+#include "state/fdtab.h"
 #include "state/names.h"
 
 /* In rank order. None of them takes a lock or allocates: the child may have been
  * forked from a signal handler or a threaded program. */
 static void child(void)
 {
+	fdtab_postfork_child();
 	names_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();

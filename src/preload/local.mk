@@ -2,7 +2,9 @@
 lib_LTLIBRARIES += libretry.la
 libretry_la_SOURCES = \
 	src/preload/configure.c src/preload/configure.h \
+	src/preload/epinfo.c src/preload/epinfo.h \
 	src/preload/fork.c \
+	src/preload/gate.h \
 	src/preload/lc_dlopen.c \
 	src/preload/ops.c src/preload/ops.h \
 	src/preload/probe.c src/preload/probe.h \
@@ -11,9 +13,17 @@ libretry_la_SOURCES = \
 	src/preload/runtime.c src/preload/runtime.h \
 	src/preload/signal.c src/preload/signal.h \
 	src/preload/symbols.def \
+	src/preload/target.c src/preload/target.h \
 	src/preload/thread.c \
+	src/preload/waits.c src/preload/waits.h \
 	src/preload/wrap_connect.c \
-	src/preload/wrap_resolve.c
+	src/preload/wrap_epoll.c \
+	src/preload/wrap_fd.c \
+	src/preload/wrap_io.c \
+	src/preload/wrap_poll.c \
+	src/preload/wrap_resolve.c \
+	src/preload/wrap_select.c \
+	src/preload/wrap_sockopt.c
 libretry_la_CFLAGS = $(AM_CFLAGS)
 libretry_la_LIBADD = \
 	src/engine/libengine.la \

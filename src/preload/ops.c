@@ -10,12 +10,14 @@
 #include <sys/time.h>
 
 #include "base/sys.h"
+#include "engine/wait.h"
 #include "log/log.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/replace.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
+#include "preload/target.h"
 
 /* How long the beginning of an attempt holds signals back. */
 #define HELD_MAX (20 * DUR_MS)
@@ -213,6 +215,77 @@ static int op_listening(void *ctx, const struct addr *a)
 	return probe_listening(a);
 }
 
+static void op_enter(void *ctx)
+{
+	signal_hold(ctx);
+}
+
+static void op_leave(void *ctx)
+{
+	signal_release(ctx);
+}
+
+static bool op_target(void *ctx, const struct sockaddr *sa, socklen_t len, uintptr_t thread,
+                      struct target *t)
+{
+	(void)ctx;
+	return target_find(t, sa, len, thread);
+}
+
+/* Some programs make the descriptor blocking again while the connect is under
+ * way (Rust's connect_timeout): then this attempt borrows O_NONBLOCK. */
+static int op_start(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
+{
+	int saved = errno;
+	int flags = sys_fcntl(fd, F_GETFL, 0);
+	bool blocking = flags >= 0 && !(flags & O_NONBLOCK);
+	int cancel;
+	int rc;
+
+	(void)ctx;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (blocking)
+		sys_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	rc = real.connect(fd, sa, len) == 0 ? 0 : errno;
+	if (blocking)
+		sys_fcntl(fd, F_SETFL, flags);
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+	return rc;
+}
+
+static int op_take_error(void *ctx, int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	(void)ctx;
+	return sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : 0;
+}
+
+static enum condition op_condition(void *ctx, int fd)
+{
+	(void)ctx;
+	return probe_condition(fd);
+}
+
+static int op_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event e = { .events = events, .data.u64 = data };
+	int saved = errno;
+	int rc = real.epoll_ctl(epfd, op, fd, &e) == 0 ? 0 : errno;
+
+	(void)ctx;
+	errno = saved;
+	return rc;
+}
+
+static int64_t op_entry_time(void *ctx, int64_t entry)
+{
+	(void)ctx;
+	return kernel_time_of(entry);
+}
+
 static int64_t op_now(void *ctx)
 {
 	(void)ctx;
@@ -273,18 +346,41 @@ static bool op_log_wants(void *ctx, enum log_level level)
 	return log_wants(level);
 }
 
-const struct engine_ops preload_ops = {
-	.connect = op_connect,
-	.lookup = op_lookup,
-	.identity = op_identity,
-	.connected_to_self = op_connected_to_self,
-	.dissolve = op_dissolve,
-	.change_family = op_change_family,
-	.listening = op_listening,
-	.now = op_now,
-	.wait = op_wait,
-	.stopping = op_stopping,
-	.random = op_random,
-	.log = op_log,
-	.log_wants = op_log_wants,
-};
+/*
+ * nonblocking = "block": a non-blocking connect that is waited for. The time it
+ * may take is the caller's; the descriptor's flag is left as it is.
+ */
+static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
+                            int64_t limit, bool *expired)
+{
+	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int rc = call_connect(ctx, fd, sa, len);
+	int saved = errno;
+	int n;
+
+	*expired = false;
+	if (rc != EINPROGRESS && rc != EALREADY)
+		return rc;
+	signal_let(ctx);
+	n = real.poll(&p, 1, end == DUR_NONE ? -1 : wait_ms(limit));
+	rc = n == 1 ? op_take_error(ctx, fd) : n == 0 ? EINPROGRESS : errno;
+	signal_hold_again(ctx);
+	*expired = n == 0;
+	errno = saved;
+	return rc;
+}
+
+#define OPS(connect_op) \
+	{ \
+		.connect = connect_op, .lookup = op_lookup, .identity = op_identity, \
+		.connected_to_self = op_connected_to_self, .dissolve = op_dissolve, \
+		.change_family = op_change_family, .listening = op_listening, .enter = op_enter, \
+		.leave = op_leave, .target = op_target, .start = op_start, \
+		.take_error = op_take_error, .condition = op_condition, .epoll_ctl = op_epoll_ctl, \
+		.entry_time = op_entry_time, .now = op_now, .wait = op_wait, .stopping = op_stopping, .random = op_random, \
+		.log = op_log, .log_wants = op_log_wants, \
+	}
+
+const struct engine_ops preload_ops = OPS(op_connect);
+const struct engine_ops preload_block_ops = OPS(op_connect_block);

@@ -6,8 +6,13 @@
 #include "engine/ops.h"
 
 /* Its calls take a struct signal_hold as their context: signals are held back
- * from signal_hold() on, but for real calls and waits. */
+ * from signal_hold() on, but for real calls and waits. The calls for connects
+ * under way begin and end that themselves (enter, leave) and want one that is
+ * not initialised. */
 extern const struct engine_ops preload_ops;
+
+/* The same, but its connect waits for a non-blocking one, too. */
+extern const struct engine_ops preload_block_ops;
 
 /* A look-up to be made again; what ops->lookup is handed. */
 struct lookup_again {

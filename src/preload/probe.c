@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/time.h>
@@ -53,6 +54,44 @@ int64_t probe_send_timeout(int fd)
 		return DUR_NONE;
 	ns = (int64_t)tv.tv_sec * DUR_S + (int64_t)tv.tv_usec * DUR_US;
 	return ns > 0 ? ns : DUR_NONE;
+}
+
+/* TCP's states as TCP_INFO tells them. */
+enum { TCP_STATE_SYN_SENT = 2, TCP_STATE_SYN_RECV = 3, TCP_STATE_CLOSE = 7 };
+
+static enum condition tcp_condition(int fd)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t len = sizeof(info);
+
+	if (sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return CONDITION_OTHER;
+	if (info.tcpi_state == TCP_STATE_SYN_SENT || info.tcpi_state == TCP_STATE_SYN_RECV)
+		return CONDITION_TRYING;
+	if (info.tcpi_state != TCP_STATE_CLOSE || info.tcpi_rtt || info.tcpi_delivered ||
+	    info.tcpi_bytes_acked || info.tcpi_bytes_received)
+		return CONDITION_CONNECTED;
+	return CONDITION_CLOSED;
+}
+
+enum condition probe_condition(int fd)
+{
+	int protocol = -1;
+	socklen_t len = sizeof(protocol);
+	struct sockaddr peer;
+	socklen_t peer_len = sizeof(peer);
+	int domain = -1;
+
+	if (probe_socket_type(fd) != SOCK_STREAM)
+		return CONDITION_OTHER;
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	    protocol == IPPROTO_TCP)
+		return tcp_condition(fd);
+	len = sizeof(domain);
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_UNIX)
+		return CONDITION_OTHER;
+	return sys_getpeername(fd, &peer, &peer_len) == 0 ? CONDITION_CONNECTED
+	                                                  : CONDITION_CLOSED;
 }
 
 bool probe_connected_to_self(int fd)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "engine/ops.h"
 
 /*
  * Whether a TCP listener would take a connection to <a> (address and port): 1
@@ -33,6 +34,11 @@ bool probe_nonblocking(int fd);
 
 /* SO_SNDTIMEO of <fd> in ns; DUR_NONE if it has none. */
 int64_t probe_send_timeout(int fd);
+
+/* What the stream socket <fd> has come to. "Never connected" is what TCP_INFO
+ * says of a socket that no round trip was measured on; a disconnect resets that
+ * (measured). Multipath TCP is CONDITION_OTHER. */
+enum condition probe_condition(int fd);
 
 /* Both ends of the connection are the same address and port. */
 bool probe_connected_to_self(int fd);

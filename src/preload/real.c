@@ -2,6 +2,7 @@
 #include "preload/real.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 
 #include "base/compat.h"
 
@@ -16,6 +17,8 @@
 	{ \
 		return wrap_##name args; \
 	}
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args) \
 	LR_EXPORT ret export_##name params __asm__(#name); \
 	ret export_##name params \
@@ -24,6 +27,7 @@
 	}
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 
 #pragma GCC diagnostic push
@@ -34,9 +38,12 @@
 		errno = ENOSYS; \
 		return missing; \
 	}
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 #pragma GCC diagnostic pop
 
@@ -44,9 +51,12 @@
  * failure is better than a jump to NULL. */
 struct real real = {
 #define SYMBOL(ret, name, params, args, missing) .name = missing_##name,
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 };
 
@@ -56,16 +66,35 @@ union symbol {
 	void (*function)(void);
 };
 
+/* The second number of glibc's version: "2.36" is 36. */
+static unsigned libc_minor(void)
+{
+	const char *p = gnu_get_libc_version();
+	unsigned minor = 0;
+
+	while (*p && *p++ != '.')
+		;
+	for (; *p >= '0' && *p <= '9'; p++)
+		minor = minor * 10 + (unsigned)(*p - '0');
+	return minor;
+}
+
 void real_bind(void)
 {
+	unsigned minor = libc_minor();
 	union symbol s;
 
 #define SYMBOL(ret, name, params, args, missing) \
 	s.object = dlsym(RTLD_NEXT, #name); \
 	if (s.object && s.function != (void (*)(void))export_##name) \
 		real.name = (ret(*) params)s.function;
+#define SYMBOL_SINCE(since, ret, name, params, args, missing) \
+	if (minor >= (since)) { \
+		SYMBOL(ret, name, params, args, missing) \
+	}
 #define ALIAS(ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 }

@@ -10,15 +10,23 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 struct real {
 #define SYMBOL(ret, name, params, args, missing) ret(*name) params;
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 };
 
@@ -26,9 +34,12 @@ extern struct real real;
 
 /* The wrappers, one per row, in wrap_*.c and signal.c. */
 #define SYMBOL(ret, name, params, args, missing) ret wrap_##name params;
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
+#undef SYMBOL_SINCE
 #undef ALIAS
 
 /*

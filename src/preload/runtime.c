@@ -16,6 +16,7 @@
 #include "preload/configure.h"
 #include "preload/real.h"
 #include "preload/signal.h"
+#include "state/fdtab.h"
 
 /* How often a changed file is looked for, and how many new versions one
  * process takes: an old one is never freed, a waiting thread may be using it. */
@@ -114,6 +115,7 @@ static void init(void)
 		atfork_register();
 	}
 	atomic_store(&runtime_gate, gate);
+	atomic_fetch_and(&fdtab_gate, ~FDTAB_CLOSED);
 	errno = saved;
 }
 

@@ -6,47 +6,22 @@
  */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/sys.h"
 #include "engine/connect.h"
+#include "engine/pending.h"
 #include "engine/retry.h"
 #include "log/log.h"
-#include "policy/match.h"
+#include "preload/gate.h"
 #include "preload/ops.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
+#include "preload/target.h"
 #include "state/names.h"
-
-/* A destination and what is configured for it. */
-struct target {
-	struct addr addr;
-	struct name_entry name; /* .id 0: no look-up is known */
-	const struct config *config;
-	const struct policy *policy;
-	const struct rule *rule;
-};
-
-/* False: an address family that is not ours, or nothing is configured. */
-static bool find_target(struct target *t, const struct sockaddr *sa, socklen_t len)
-{
-	struct dest d;
-
-	t->config = runtime_config();
-	if (!t->config || !addr_from_sockaddr(&t->addr, sa, len))
-		return false;
-	names_find(&t->addr, thread_key(), &t->name);
-	d = (struct dest){ .op = OP_CONNECT,
-	                   .host = t->name.id ? t->name.name : NULL,
-	                   .addr = &t->addr,
-	                   .port = t->addr.family == AF_UNIX ? -1 : t->addr.port,
-	                   .proto = t->addr.family == AF_UNIX ? PROTO_UNIX : PROTO_TCP };
-	t->rule = match_rule(&t->config->set, &d);
-	t->policy = t->rule ? t->rule->policy : runtime_default_policy(t->config);
-	return true;
-}
 
 static void passed(const struct target *t, int error, enum reason reason)
 {
@@ -94,8 +69,8 @@ static void set_options(int fd, const struct socket_options *o)
 }
 
 /* <error> 0: the first attempt is still to be made. */
-static int drive(int fd, const struct sockaddr *sa, socklen_t len, const struct target *t,
-                 int64_t began, int error)
+static int drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
+                 const struct target *t, int64_t began, int error)
 {
 	struct connect_call call = { .fd = fd,
 	                             .sa = sa,
@@ -104,14 +79,14 @@ static int drive(int fd, const struct sockaddr *sa, socklen_t len, const struct 
 	                             .name = t->name.id ? &t->name : NULL,
 	                             .policy = t->policy,
 	                             .rule = t->rule,
-	                             .mode = runtime_mode(t->config),
+	                             .mode = t->mode,
 	                             .began = kernel_time_of(began),
 	                             .limit = probe_send_timeout(fd) };
 
 	struct signal_hold hold;
 
 	signal_hold(&hold);
-	error = engine_connect(&preload_ops, &hold, &call, error);
+	error = engine_connect(ops, &hold, &call, error);
 	signal_release(&hold);
 	return error;
 }
@@ -122,17 +97,39 @@ static int finish(int error, int entry_errno)
 	return error ? -1 : 0;
 }
 
-/* A non-blocking connect is under way: in this version that is all we say. */
-static LR_NOINLINE int under_way(int fd, const struct sockaddr *sa, socklen_t len)
+/* A non-blocking connect is under way. (A blocking one that SO_SNDTIMEO ended
+ * says the same, and is the same from now on.) No system call is made here. */
+static int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                     int64_t attempt_timeout)
 {
-	int error = errno;
-	struct target t;
+	struct pending_call call = { .fd = fd,
+	                             .sa = sa,
+	                             .len = len,
+	                             .began = began,
+	                             .thread = thread_key(),
+	                             .attempt_timeout = attempt_timeout };
 
-	if (log_wants(LOG_DEBUG_LEVEL) && runtime_owns_process() && find_target(&t, sa, len) &&
-	    probe_socket_type(fd) == SOCK_STREAM && probe_nonblocking(fd))
-		passed(&t, error, REASON_NONBLOCKING);
-	errno = error;
+	pending_begin(&preload_ops, NULL, &call);
+	errno = EINPROGRESS;
 	return -1;
+}
+
+/* A non-blocking connect failed at once. */
+static LR_NOINLINE int failed_at_once(int fd, const struct sockaddr *sa, socklen_t len,
+                                      const struct target *t, int64_t began, int error)
+{
+	struct signal_hold hold;
+	struct pending_call call = { .fd = fd,
+	                             .sa = sa,
+	                             .len = len,
+	                             .began = began,
+	                             .thread = thread_key(),
+	                             .attempt_timeout = DUR_NONE };
+	int rc = pending_failed_at_once(&preload_ops, &hold, &call, t, error);
+
+	if (rc == error)
+		passed(t, error, REASON_NONBLOCKING);
+	return rc;
 }
 
 /* Kept out of the fast path, with its frame. */
@@ -143,7 +140,7 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 	struct target t;
 
 	/* In a vfork child the parent's memory is ours too: touch nothing. */
-	if (!runtime_owns_process() || !find_target(&t, sa, len))
+	if (!runtime_owns_process() || !target_find(&t, sa, len, thread_key()))
 		return finish(error, entry_errno);
 	runtime_report();
 	if (gate_now() & GATE_OFF)
@@ -153,9 +150,9 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 	else if (!t.rule && addr_is_special(&t.addr))
 		passed(&t, error, REASON_SPECIAL);
 	else if (probe_nonblocking(fd))
-		passed(&t, error, REASON_NONBLOCKING);
+		error = failed_at_once(fd, sa, len, &t, began, error);
 	else
-		error = drive(fd, sa, len, &t, began, error);
+		error = drive(&preload_ops, fd, sa, len, &t, began, error);
 	return finish(error, entry_errno);
 }
 
@@ -173,7 +170,7 @@ static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
                    int entry_errno)
 {
 	if (errno == EINPROGRESS)
-		return under_way(fd, sa, len);
+		return under_way(fd, sa, len, began, DUR_NONE);
 	if (is_programs_affair(errno))
 		return -1;
 	return failed(fd, sa, len, began, entry_errno);
@@ -186,23 +183,32 @@ static bool readable(const struct sockaddr *sa, socklen_t len)
 	       sys_readable((const char *)sa + len - 8);
 }
 
-/* The first attempt of a policy with attempt_timeout or socket options. */
+/* The first attempt of a policy that wants something before it. */
 static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                                 int entry_errno)
 {
+	int64_t attempt_timeout = DUR_NONE;
 	struct target t;
 
-	if (readable(sa, len) && runtime_owns_process() && find_target(&t, sa, len) &&
-	    runtime_mode(t.config) == MODE_RETRY && probe_socket_type(fd) == SOCK_STREAM &&
-	    (t.rule || !addr_is_special(&t.addr))) {
+	if (readable(sa, len) && runtime_owns_process() &&
+	    target_find(&t, sa, len, thread_key()) && t.mode == MODE_RETRY &&
+	    probe_socket_type(fd) == SOCK_STREAM && (t.rule || !addr_is_special(&t.addr))) {
+		bool nonblocking = probe_nonblocking(fd);
+		bool block = nonblocking && t.policy->nonblocking == NONBLOCKING_BLOCK;
+
 		set_options(fd, &t.policy->socket);
-		if (t.policy->attempt_timeout != DUR_NONE && t.policy->max_attempts > 1 &&
-		    !probe_nonblocking(fd))
-			return finish(drive(fd, sa, len, &t, began, 0), entry_errno);
+		if (t.policy->max_attempts > 1)
+			attempt_timeout = t.policy->attempt_timeout;
+		if (block || (attempt_timeout != DUR_NONE && !nonblocking))
+			return finish(drive(block ? &preload_block_ops : &preload_ops, fd, sa, len,
+			                    &t, began, 0),
+			              entry_errno);
 	}
 	errno = entry_errno;
 	if (real.connect(fd, sa, len) == 0)
 		return 0;
+	if (errno == EINPROGRESS)
+		return under_way(fd, sa, len, began, attempt_timeout);
 	return refused(fd, sa, len, began, entry_errno);
 }
 
@@ -235,9 +241,124 @@ static LR_NOINLINE void report_pending(int fd, const struct sockaddr *sa, sockle
 	int64_t waited;
 
 	if (runtime_owns_process() && probe_socket_type(fd) == SOCK_STREAM &&
-	    find_target(&t, sa, len) && t.name.id &&
+	    target_find(&t, sa, len, thread_key()) && t.name.id &&
 	    names_take_pending(&t.name, t.addr.port, &attempts, &waited))
 		recovered(&t, attempts + 1, waited);
+}
+
+/* What a connect under way is asked first: ANSWER_CALL, or *error is the answer.
+ * On a descriptor that was made blocking meanwhile the kernel waits, and so do
+ * we, in a wait that makes the retries. */
+static enum answer ask(int fd, int *error)
+{
+	struct signal_hold hold;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	enum answer answer = pending_ask(&preload_ops, &hold, fd, error);
+
+	while (answer == ANSWER_PENDING && !probe_nonblocking(fd)) {
+		if (wrap_poll(&p, 1, -1) < 0 && (errno != EINTR || signal_may_interrupt())) {
+			*error = errno;
+			return ANSWER_ERROR;
+		}
+		answer = pending_ask(&preload_ops, &hold, fd, error);
+	}
+	if (answer == ANSWER_PENDING)
+		*error = EALREADY;
+	return answer;
+}
+
+static bool has_record(int fd)
+{
+	struct pend_ref ref;
+
+	return fdtab_find(fd, &ref);
+}
+
+/* The real call, on a socket whose connect is under way. False: a new connect
+ * has begun. */
+static bool call_again(int fd, const struct sockaddr *sa, socklen_t len, int *error)
+{
+	struct signal_hold hold;
+
+	*error = real.connect(fd, sa, len) == 0 ? 0 : errno;
+	if (*error == EINPROGRESS)
+		return false;
+	if (*error == 0) {
+		pending_connected(&preload_ops, &hold, fd);
+	} else if (*error != EALREADY && runtime_owns_process()) {
+		*error = pending_result(&preload_ops, &hold, fd, *error);
+		if (*error == 0)
+			*error = EALREADY;
+	}
+	return true;
+}
+
+/*
+ * <fd> has a connect under way already. Programs connect a second time to learn
+ * how the first ended (hiredis, haproxy, Perl, Ruby), or to end it (AF_UNSPEC).
+ * True: *rc is the answer, with errno. Without a failure no system call is made
+ * but the program's.
+ */
+static LR_NOINLINE bool connect_again(int fd, const struct sockaddr *sa, socklen_t len, int *rc)
+{
+	struct signal_hold hold;
+	struct pend_ref ref;
+	int entry_errno = errno;
+	int error = 0;
+
+	if (!gate_open() || !fdtab_find(fd, &ref) ||
+	    (pend_state(&ref) != PEND_CONNECTING && !runtime_owns_process()))
+		return false;
+	if (len == sizeof(*sa) && sys_readable(sa) && sa->sa_family == AF_UNSPEC) {
+		pending_withdraw(&preload_ops, &hold, fd);
+		return false;
+	}
+	if (ask(fd, &error) == ANSWER_CALL) {
+		if (!has_record(fd))
+			return false;
+		if (!call_again(fd, sa, len, &error)) {
+			under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+			error = EINPROGRESS;
+		}
+	}
+	*rc = finish(error, entry_errno);
+	return true;
+}
+
+/*
+ * <fd> stands in an epoll set, and other threads may wait there: on this machine
+ * the refusal can reach them before connect() has returned to us. So the record
+ * is begun before the call. (What the address holds has not been checked by the
+ * kernel then; one that cannot be read would fault here, with EFAULT lost.)
+ */
+static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
+{
+	struct pend_ref ref;
+	int rc;
+
+	under_way(fd, sa, len, began, DUR_NONE);
+	rc = real.connect(fd, sa, len);
+	if (rc != 0 && errno == EINPROGRESS)
+		return -1;
+	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
+		fdtab_drop(&ref);
+	return rc;
+}
+
+static LR_NOINLINE bool is_watched(int fd)
+{
+	struct watch w;
+
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, &w))
+			return true;
+	return false;
+}
+
+static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	return lr_unlikely(!__libc_single_threaded) && fdtab_knows(fd) && is_watched(fd) && sa &&
+	       len <= sizeof(struct sockaddr_storage);
 }
 
 int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
@@ -254,11 +375,20 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 		if (gate & GATE_PASS)
 			return real.connect(fd, sa, len);
 	}
+	if (!gate_idle() && connect_again(fd, sa, len, &rc))
+		return rc;
 	began = clock_at_entry();
-	if (lr_unlikely(gate & GATE_BEFORE_CONNECT))
+	if (lr_unlikely(gate & GATE_BEFORE_CONNECT)) {
 		rc = prepared(fd, sa, len, began, entry_errno);
-	else if (lr_unlikely((rc = real.connect(fd, sa, len)) != 0))
+	} else if (others_may_wait(fd, sa, len)) {
+		errno = entry_errno;
+		rc = announced(fd, sa, len, began);
+		if (rc != 0)
+			return errno == EINPROGRESS ? -1 : refused(fd, sa, len, began, entry_errno);
+		errno = entry_errno;
+	} else if (lr_unlikely((rc = real.connect(fd, sa, len)) != 0)) {
 		return refused(fd, sa, len, began, entry_errno);
+	}
 	if (lr_unlikely(rc == 0 && names_any_pending()))
 		report_pending(fd, sa, len);
 	return rc;

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/epinfo.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/compat.h"
+#include "base/duration.h"
+#include "base/fmt.h"
+#include "base/sys.h"
+#include "state/fdtab.h"
+
+#define READ_MAX (1024 * 1024)
+#define LINE_MAX_SIZE 160
+#define CHUNK_SIZE 256
+
+/* Records whose inode is looked at in one search. */
+#define LOOKS_MAX 8192
+
+#define PAUSE (50 * DUR_MS)
+
+/* What the kernel keeps of a one-shot registration that has been reported. */
+#define PRIVATE_EVENTS \
+	((uint32_t)EPOLLONESHOT | (uint32_t)EPOLLET | (uint32_t)EPOLLWAKEUP | \
+	 (uint32_t)EPOLLEXCLUSIVE)
+
+static _Atomic int64_t not_before;
+
+static const char *skip_spaces(const char *p)
+{
+	while (*p == ' ' || *p == '\t')
+		p++;
+	return p;
+}
+
+static unsigned digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned)(c - 'a') + 10;
+	return UINT32_MAX;
+}
+
+/* "<label> <number>" at <p>; what follows it, or NULL. */
+static const char *field(const char *p, const char *label, unsigned base, uint64_t max,
+                         uint64_t *value)
+{
+	size_t len = strlen(label);
+	uint64_t v = 0;
+
+	if (!p)
+		return NULL;
+	p = skip_spaces(p);
+	if (strncmp(p, label, len) != 0)
+		return NULL;
+	p = skip_spaces(p + len);
+	if (digit_value(*p) >= base)
+		return NULL;
+	for (unsigned d; (d = digit_value(*p)) < base; p++) {
+		if (v > (max - d) / base)
+			return NULL;
+		v = v * base + d;
+	}
+	*value = v;
+	return p;
+}
+
+bool epinfo_parse(const char *line, struct epinfo *e)
+{
+	uint64_t fd = 0;
+	uint64_t events = 0;
+	uint64_t pos = 0;
+	const char *p = field(line, "tfd:", 10, INT_MAX, &fd);
+
+	p = field(p, "events:", 16, UINT32_MAX, &events);
+	p = field(p, "data:", 16, UINT64_MAX, &e->data);
+	p = field(p, "pos:", 10, UINT64_MAX, &pos);
+	p = field(p, "ino:", 16, UINT64_MAX, &e->ino);
+	if (!p || (*p && *p != ' '))
+		return false;
+	e->fd = (int)fd;
+	e->events = (uint32_t)events;
+	return true;
+}
+
+static int first_of(const struct pend_ref *ref)
+{
+	return atomic_load_explicit(&ref->p->fds[0], memory_order_relaxed);
+}
+
+/* The live record that has the socket <st>; *looks bounds the search. */
+static bool find_record(const struct stat *st, unsigned *looks, struct pend_ref *ref)
+{
+	unsigned at = 0;
+
+	while (*looks && fdtab_next(&at, ref)) {
+		int fd = first_of(ref);
+		struct stat own;
+
+		(*looks)--;
+		if (fd >= 0 && sys_fstat(fd, &own) == 0 && own.st_ino == st->st_ino &&
+		    own.st_dev == st->st_dev)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A registration belongs to an open file, and the number that it was made under
+ * may be another file's by now: then nobody can modify it any more, and it is of
+ * no use to us.
+ */
+static LR_NOINLINE bool leads_to_record(const struct epinfo *e, unsigned *looks)
+{
+	struct pend_ref ref;
+	struct pend_ref known;
+	struct stat st;
+
+	if (sys_fstat(e->fd, &st) != 0 || !S_ISSOCK(st.st_mode) || (uint64_t)st.st_ino != e->ino)
+		return false;
+	if (fdtab_find(e->fd, &known) && first_of(&known) == e->fd)
+		return true;
+	if (!find_record(&st, looks, &ref))
+		return false;
+	if (fdtab_find(e->fd, &known) && known.p == ref.p)
+		return true;
+	return fdtab_attach(&ref, e->fd);
+}
+
+/* What the program asked for. Of a one-shot registration the kernel has dropped
+ * that when it made its report, which then has to tell: a failed socket is ready
+ * for everything but urgent data. */
+static uint32_t asked_for(const struct epinfo *e, uint32_t reported)
+{
+	if ((e->events & EPOLLONESHOT) && !(e->events & ~PRIVATE_EVENTS))
+		return e->events | reported;
+	return e->events;
+}
+
+/* <line> is "" for one that is too long. */
+static bool learn_line(const char *line, int epfd, uint32_t events, uint64_t data,
+                       unsigned *looks, int *fd)
+{
+	struct epinfo e;
+
+	if (!epinfo_parse(line, &e) || e.data != data || !leads_to_record(&e, looks))
+		return false;
+	fdtab_watch_set(e.fd, epfd, asked_for(&e, events), data);
+	*fd = e.fd;
+	return true;
+}
+
+/* The registrations as they are read from <info>; see epinfo_learn(). */
+static int search(int info, int epfd, uint32_t events, uint64_t data)
+{
+	char chunk[CHUNK_SIZE];
+	char line[LINE_MAX_SIZE];
+	unsigned looks = LOOKS_MAX;
+	size_t total = 0;
+	size_t len = 0;
+	int fd = -1;
+
+	while (total < READ_MAX) {
+		ssize_t n = sys_read(info, chunk, sizeof(chunk));
+
+		if (n <= 0)
+			return -1;
+		total += (size_t)n;
+		for (ssize_t i = 0; i < n; i++) {
+			if (chunk[i] != '\n') {
+				if (len < sizeof(line))
+					line[len++] = chunk[i];
+				continue;
+			}
+			line[len < sizeof(line) ? len : 0] = '\0';
+			len = 0;
+			if (learn_line(line, epfd, events, data, &looks, &fd))
+				return fd;
+		}
+	}
+	return -1;
+}
+
+LR_NOINLINE int epinfo_learn_at(int epfd, uint32_t events, uint64_t data, int64_t now)
+{
+	char path[40];
+	struct fmt f;
+	int info;
+	int fd = -1;
+
+	if (epfd < 0 || now < atomic_load_explicit(&not_before, memory_order_relaxed))
+		return -1;
+	fmt_init(&f, path, sizeof(path));
+	fmt_str(&f, "/proc/self/fdinfo/");
+	fmt_u64(&f, (uint64_t)epfd);
+	fmt_end(&f);
+	info = sys_off_stdio(sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
+	if (info >= 0) {
+		fd = search(info, epfd, events, data);
+		sys_close(info);
+	}
+	if (fd < 0)
+		atomic_store_explicit(&not_before, now + PAUSE, memory_order_relaxed);
+	return fd;
+}
+
+int epinfo_learn(int epfd, uint32_t events, uint64_t data)
+{
+	return epinfo_learn_at(epfd, events, data, sys_monotonic());
+}

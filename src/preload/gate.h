@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gate.h - what the wrappers of waits, reads, writes and closes ask first.
+ *
+ * Where nothing is under way the answer is one load, and the wrapper is a jump
+ * to libc. A wrapper of a wait must look again after the real call, because
+ * another thread may have begun a connect meanwhile; where there is no other
+ * thread it need not.
+ */
+#ifndef LIBRETRY_PRELOAD_GATE_H
+#define LIBRETRY_PRELOAD_GATE_H
+
+#include <sys/single_threaded.h>
+
+#include "base/compat.h"
+#include "preload/ops.h"
+#include "preload/runtime.h"
+#include "preload/signal.h"
+#include "state/fdtab.h"
+
+/* No connect is under way, and real.x may be called. */
+static inline bool gate_idle(void)
+{
+	return lr_likely(fdtab_busy() == 0);
+}
+
+/* No connect is under way, and none can begin while this thread is in the
+ * kernel, but from a signal handler (which ends the wait). */
+static inline bool gate_idle_through(void)
+{
+	return gate_idle() && lr_likely(__libc_single_threaded);
+}
+
+/* The gate is not idle: binds the real functions if nobody has. True: there is
+ * a connect under way. errno untouched. */
+static inline bool gate_open(void)
+{
+	if (fdtab_busy() & FDTAB_CLOSED)
+		runtime_init();
+	return (fdtab_busy() & ~FDTAB_CLOSED) != 0;
+}
+
+#endif

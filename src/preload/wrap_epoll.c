@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * epoll. Registrations are noted at all times, because some programs make them
+ * before they connect; the waits go straight to libc while no connect is under
+ * way. While one is, what the kernel reports is filtered where it stands, in the
+ * program's array.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/compat.h"
+#include "base/sys.h"
+#include "engine/pending.h"
+#include "engine/wait.h"
+#include "preload/epinfo.h"
+#include "preload/gate.h"
+#include "preload/real.h"
+#include "preload/waits.h"
+
+/* How often a set is asked again whose answer was one full array of events that
+ * are hidden, after the program's time is over. Parked ones do not come twice. */
+#define FULL_MAX 4
+
+#define BAD_EVENTS ((uint32_t)(EPOLLERR | EPOLLHUP))
+/* What the kernel reports besides EPOLLERR while an error is on the socket. */
+#define ERROR_EVENTS ((uint32_t)(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP))
+
+/* The program's call, one of the three. */
+struct epoll_call {
+	enum { WAIT, PWAIT, PWAIT2 } which;
+	int epfd;
+	struct epoll_event *events;
+	int max;
+	int ms;                      /* WAIT, PWAIT */
+	const struct timespec *time; /* PWAIT2 */
+	const sigset_t *mask;        /* PWAIT, PWAIT2 */
+};
+
+static int call_real(const struct epoll_call *c, int ms, const struct timespec *time)
+{
+	if (c->which == WAIT)
+		return real.epoll_wait(c->epfd, c->events, c->max, ms);
+	if (c->which == PWAIT)
+		return real.epoll_pwait(c->epfd, c->events, c->max, ms, c->mask);
+	return real.epoll_pwait2(c->epfd, c->events, c->max, time, c->mask);
+}
+
+/* As if we were not there. */
+static int call_unchanged(const struct epoll_call *c)
+{
+	return call_real(c, c->ms, c->time);
+}
+
+/* Until a retry is due, or the program's time is over. */
+static int call_limited(const struct epoll_call *c, struct wait_clock *w)
+{
+	struct timespec buf;
+
+	if (c->which == PWAIT2)
+		return call_real(c, 0, waits_limit_timespec(w, &buf));
+	return call_real(c, waits_limit_ms(w), NULL);
+}
+
+static bool find_watch(int fd, int epfd, struct watch *w)
+{
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
+			return true;
+	return false;
+}
+
+/* The descriptor that <e> belongs to; -1 if that is nobody's business. */
+static int owner(int epfd, const struct epoll_event *e)
+{
+	struct signal_hold hold;
+	bool bad = e->events & BAD_EVENTS;
+	int fd = fdtab_watch_find(epfd, e->data.u64, bad);
+
+	if (fd >= 0 || !bad)
+		return fd;
+	preload_ops.enter(&hold);
+	fd = epinfo_learn(epfd, e->events, e->data.u64);
+	preload_ops.leave(&hold);
+	if (fd < 0)
+		pending_unknown_event(&preload_ops, &hold);
+	return fd;
+}
+
+/* Whether the program is to see <e>, which may be completed. */
+static bool shown(int epfd, struct epoll_event *e)
+{
+	struct signal_hold hold;
+	struct watch w;
+	int fd = owner(epfd, e);
+
+	if (fd < 0)
+		return true;
+	switch (pending_event(&preload_ops, &hold, fd, e->events & BAD_EVENTS)) {
+	case SIGHT_HIDE:
+		pending_swallowed(&preload_ops, &hold, epfd, fd);
+		return false;
+	case SIGHT_SHOW_ERROR:
+		e->events |= EPOLLERR;
+		if (find_watch(fd, epfd, &w))
+			e->events |= w.events & ERROR_EVENTS;
+		return true;
+	case SIGHT_SHOW:
+		break;
+	}
+	return true;
+}
+
+/* Takes the hidden ones out of the <n> events; how many are left. */
+static int filter(const struct epoll_call *c, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (fdtab_busy() && !shown(c->epfd, &c->events[i]))
+			continue;
+		if (kept != i)
+			c->events[kept] = c->events[i];
+		kept++;
+	}
+	return kept;
+}
+
+/* Goes on with the wait until there is something to show; <called>: the first
+ * real call has been made, and its answer is <n>. */
+static int go_on(const struct epoll_call *c, struct wait_clock *w, bool called, int n)
+{
+	struct signal_hold hold;
+	unsigned full = 0;
+
+	for (;;) {
+		int left;
+
+		if (!called) {
+			wait_drive(&preload_ops, &hold);
+			if (!waits_enter(w, c->mask))
+				return -1;
+			n = call_limited(c, w);
+		}
+		called = false;
+		left = n > 0 ? filter(c, n) : n;
+		if (left != 0)
+			return left;
+		if (waits_over(w, n == 0) && (n < c->max || full++ == FULL_MAX))
+			return 0;
+		waits_round(w);
+	}
+}
+
+static bool begin(const struct epoll_call *c, struct wait_clock *w, int64_t entry)
+{
+	return c->which == PWAIT2 ? waits_begin_timespec(w, c->time, entry)
+	                          : waits_begin_ms(w, c->ms, entry);
+}
+
+/* No connect is under way, but another thread may begin one. Before the kernel
+ * has accepted it, the program's timespec may lead nowhere. */
+static int wait_beside_threads(const struct epoll_call *c)
+{
+	bool timed = c->which == PWAIT2 ? c->time != NULL : waits_timed_ms(c->ms);
+	int64_t entry = timed ? clock_at_entry() : WAITS_NOW;
+	struct wait_clock w;
+	int n = call_unchanged(c);
+
+	if (n <= 0 || gate_idle() || !begin(c, &w, entry))
+		return n;
+	waits_was_called(&w);
+	return go_on(c, &w, true, n);
+}
+
+static bool readable(const void *p, size_t size)
+{
+	return sys_readable(p) && sys_readable((const char *)p + size - 8);
+}
+
+/* What the kernel would refuse, it may refuse. */
+static bool sane(const struct epoll_call *c)
+{
+	return c->max > 0 && (size_t)c->max <= INT_MAX / sizeof(struct epoll_event) &&
+	       (c->which != PWAIT2 || !c->time || readable(c->time, sizeof(*c->time)));
+}
+
+static LR_NOINLINE int slow_wait(const struct epoll_call *c)
+{
+	struct wait_clock w;
+
+	if (gate_idle())
+		return wait_beside_threads(c);
+	if (!gate_open() || !sane(c) || !begin(c, &w, WAITS_NOW))
+		return call_unchanged(c);
+	return go_on(c, &w, false, 0);
+}
+
+static LR_NOINLINE int slow_wait_ms(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	struct epoll_call c = {
+		.which = WAIT, .epfd = epfd, .events = events, .max = max, .ms = timeout
+	};
+
+	return slow_wait(&c);
+}
+
+static LR_NOINLINE int slow_pwait(int epfd, struct epoll_event *events, int max, int timeout,
+                                  const sigset_t *mask)
+{
+	struct epoll_call c = { .which = PWAIT,
+		                .epfd = epfd,
+		                .events = events,
+		                .max = max,
+		                .ms = timeout,
+		                .mask = mask };
+
+	return slow_wait(&c);
+}
+
+static LR_NOINLINE int slow_pwait2(int epfd, struct epoll_event *events, int max,
+                                   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct epoll_call c = { .which = PWAIT2,
+		                .epfd = epfd,
+		                .events = events,
+		                .max = max,
+		                .time = timeout,
+		                .mask = mask };
+
+	return slow_wait(&c);
+}
+
+int wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	if (gate_idle_through())
+		return real.epoll_wait(epfd, events, max, timeout);
+	return slow_wait_ms(epfd, events, max, timeout);
+}
+
+int wrap_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
+                     const sigset_t *mask)
+{
+	if (gate_idle_through())
+		return real.epoll_pwait(epfd, events, max, timeout, mask);
+	return slow_pwait(epfd, events, max, timeout, mask);
+}
+
+int wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max,
+                      const struct timespec *timeout, const sigset_t *mask)
+{
+	if (gate_idle_through())
+		return real.epoll_pwait2(epfd, events, max, timeout, mask);
+	return slow_pwait2(epfd, events, max, timeout, mask);
+}
+
+/* The real call; what the kernel has accepted is noted. */
+static int control(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int rc = real.epoll_ctl(epfd, op, fd, event);
+
+	if (rc != 0)
+		return rc;
+	if (op == EPOLL_CTL_DEL)
+		fdtab_watch_del(fd, epfd);
+	else if (op == EPOLL_CTL_ADD || op == EPOLL_CTL_MOD)
+		fdtab_watch_set(fd, epfd, event->events, event->data.u64);
+	return 0;
+}
+
+/* In backoff: see pending_epoll_ctl(). False: it is not, or the kernel is to say
+ * what is wrong with <event>. */
+static bool control_parked(int epfd, int op, int fd, struct epoll_event *event, int *rc)
+{
+	struct signal_hold hold;
+
+	/* An exclusive one could be parked and never armed again: the kernel does
+	 * not modify it. */
+	if (!readable(event, sizeof(*event)) || (event->events & EPOLLEXCLUSIVE) ||
+	    !pending_epoll_ctl(&preload_ops, &hold, epfd, op, fd, event->events,
+	                       event->data.u64, rc))
+		return false;
+	if (*rc != 0) {
+		errno = *rc;
+		*rc = -1;
+	}
+	return true;
+}
+
+/*
+ * A connect is under way on some descriptor. One that goes on in the kernel is
+ * registered as ever. If another thread ended or began an attempt meanwhile it
+ * may have put back what was noted before: then it is done again.
+ */
+static LR_NOINLINE int slow_control(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct pend_ref ref;
+	uint32_t before;
+	int rc = 0;
+
+	if (!gate_open() || (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD))
+		return control(epfd, op, fd, event);
+	for (unsigned n = 0; n < 8; n++) {
+		if (!fdtab_find(fd, &ref))
+			return control(epfd, op, fd, event);
+		if ((pend_state(&ref) == PEND_BACKOFF || pend_state(&ref) == PEND_BUSY) &&
+		    control_parked(epfd, op, fd, event, &rc))
+			return rc;
+		before = ref.word;
+		rc = control(epfd, op, fd, event);
+		if (rc != 0 || !fdtab_refresh(&ref) || ref.word == before)
+			return rc;
+		op = EPOLL_CTL_MOD;
+	}
+	return rc;
+}
+
+int wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (lr_unlikely(!gate_idle()))
+		return slow_control(epfd, op, fd, event);
+	return control(epfd, op, fd, event);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * poll() and ppoll(). One wait of the program is several real ones while connects
+ * are retried. The program's array goes to the kernel as it is, unless a
+ * descriptor in it must be hidden: then a copy does, as the program may jump out
+ * of the wait and use its array again.
+ */
+#include <poll.h>
+#include <string.h>
+
+#include "engine/pending.h"
+#include "engine/wait.h"
+#include "preload/gate.h"
+#include "preload/real.h"
+#include "preload/waits.h"
+
+/* Entries of a copy on the stack. */
+#define SMALL 48
+
+struct call {
+	struct pollfd *fds;
+	nfds_t n;
+	int ms;                    /* of poll() */
+	bool is_ppoll;
+	const struct timespec *ts; /* of ppoll() */
+	const sigset_t *mask;
+	struct pollfd *map;        /* NULL: none was needed yet */
+	bool plain;                /* no memory: what the kernel says is shown */
+	struct wait_clock clock;
+};
+
+/* With the program's own arguments. */
+static int call_plain(const struct call *c)
+{
+	return c->is_ppoll ? real.ppoll(c->fds, c->n, c->ts, c->mask)
+	                   : real.poll(c->fds, c->n, c->ms);
+}
+
+/* On <fds>, for as long as may be waited at a time. */
+static int call_limited(struct call *c, struct pollfd *fds)
+{
+	struct timespec ts;
+
+	if (c->is_ppoll)
+		return real.ppoll(fds, c->n, waits_limit_timespec(&c->clock, &ts), c->mask);
+	return real.poll(fds, c->n, waits_limit_ms(&c->clock));
+}
+
+static bool is_hidden(int fd)
+{
+	struct signal_hold hold;
+
+	return fd >= 0 && pending_hidden(&preload_ops, &hold, fd);
+}
+
+static bool any_hidden(const struct call *c)
+{
+	for (nfds_t i = 0; i < c->n; i++)
+		if (is_hidden(c->fds[i].fd))
+			return true;
+	return false;
+}
+
+static int call_on_copy(struct call *c, struct pollfd *copy)
+{
+	int rc;
+
+	memcpy(copy, c->fds, c->n * sizeof(*copy));
+	for (nfds_t i = 0; i < c->n; i++)
+		if (is_hidden(copy[i].fd))
+			copy[i].fd = -1;
+	rc = call_limited(c, copy);
+	/* Also after an error: the kernel has cleared them, or left them alone. */
+	for (nfds_t i = 0; i < c->n; i++)
+		c->fds[i].revents = copy[i].revents;
+	return rc;
+}
+
+static LR_NOINLINE int call_small(struct call *c)
+{
+	struct pollfd copy[SMALL];
+
+	return call_on_copy(c, copy);
+}
+
+static LR_NOINLINE int call_without_hidden(struct call *c)
+{
+	if (c->n <= SMALL)
+		return call_small(c);
+	if (!c->map)
+		c->map = waits_map(c->n * sizeof(*c->map));
+	if (c->map)
+		return call_on_copy(c, c->map);
+	c->plain = true;
+	return call_limited(c, c->fds);
+}
+
+/* Decides on what is reported; returns how many entries the program sees. */
+static int show(struct call *c)
+{
+	int count = 0;
+
+	for (nfds_t i = 0; i < c->n; i++) {
+		struct pollfd *f = &c->fds[i];
+		struct signal_hold hold;
+
+		if (!f->revents)
+			continue;
+		count++;
+		if (f->fd < 0 || (f->revents & POLLNVAL))
+			continue;
+		switch (pending_event(&preload_ops, &hold, f->fd,
+		                      (f->revents & (POLLERR | POLLHUP)) != 0)) {
+		case SIGHT_SHOW:
+			break;
+		case SIGHT_HIDE:
+			f->revents = 0;
+			count--;
+			break;
+		case SIGHT_SHOW_ERROR:
+			f->revents |= POLLERR | (f->events & (POLLIN | POLLRDNORM | POLLRDHUP));
+			break;
+		}
+	}
+	return count;
+}
+
+/* A real call has answered *rc. True: *rc is the program's answer; else the wait
+ * goes on. */
+static bool is_answer(struct call *c, int *rc)
+{
+	bool timed_out = *rc == 0;
+
+	if (*rc > 0 && !c->plain)
+		*rc = show(c);
+	if (*rc != 0 || waits_over(&c->clock, timed_out))
+		return true;
+	waits_round(&c->clock);
+	return false;
+}
+
+static int go_on(struct call *c)
+{
+	int rc;
+
+	do {
+		struct signal_hold hold;
+		bool hidden;
+
+		wait_drive(&preload_ops, &hold);
+		hidden = any_hidden(c);
+		if (!waits_enter(&c->clock, c->mask))
+			return -1;
+		rc = hidden ? call_without_hidden(c) : call_limited(c, c->fds);
+	} while (!is_answer(c, &rc));
+	return rc;
+}
+
+static bool begin(struct call *c, int64_t entry)
+{
+	return c->is_ppoll ? waits_begin_timespec(&c->clock, c->ts, entry)
+	                   : waits_begin_ms(&c->clock, c->ms, entry);
+}
+
+static bool is_timed(const struct call *c)
+{
+	return c->is_ppoll ? waits_timed_timespec(c->ts) : waits_timed_ms(c->ms);
+}
+
+static int finish(struct call *c, int rc)
+{
+	waits_unmap(c->map, c->n * sizeof(*c->map));
+	return rc;
+}
+
+/* Nothing is under way, but another thread may begin a connect meanwhile. */
+static int among_threads(struct call *c)
+{
+	int64_t entry = is_timed(c) ? clock_at_entry() : WAITS_NOW;
+	int rc = call_plain(c);
+
+	if (rc <= 0 || gate_idle())
+		return rc;
+	begin(c, entry);
+	waits_was_called(&c->clock);
+	return is_answer(c, &rc) ? rc : finish(c, go_on(c));
+}
+
+/* An array that we would fault on, where the kernel says EFAULT or EINVAL, is
+ * told as far as that can be done without asking. */
+static int slow(struct call *c)
+{
+	if (gate_idle())
+		return among_threads(c);
+	if (!gate_open() || c->n > FDTAB_FDS || (c->n && !c->fds) || !begin(c, WAITS_NOW))
+		return call_plain(c);
+	return finish(c, go_on(c));
+}
+
+static LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct call c = { .fds = fds, .n = n, .ms = timeout };
+
+	return slow(&c);
+}
+
+static LR_NOINLINE int slow_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                                  const sigset_t *mask)
+{
+	struct call c = { .fds = fds, .n = n, .is_ppoll = true, .ts = timeout, .mask = mask };
+
+	return slow(&c);
+}
+
+/* A buffer too small is libc's to deal with: it ends the program. */
+static LR_NOINLINE int slow_poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
+{
+	if (size / sizeof(*fds) >= n)
+		return slow_poll(fds, n, timeout);
+	gate_open();
+	return real.__poll_chk(fds, n, timeout, size);
+}
+
+static LR_NOINLINE int slow_ppoll_chk(struct pollfd *fds, nfds_t n,
+                                      const struct timespec *timeout, const sigset_t *mask,
+                                      size_t size)
+{
+	if (size / sizeof(*fds) >= n)
+		return slow_ppoll(fds, n, timeout, mask);
+	gate_open();
+	return real.__ppoll_chk(fds, n, timeout, mask, size);
+}
+
+int wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (gate_idle_through())
+		return real.poll(fds, n, timeout);
+	return slow_poll(fds, n, timeout);
+}
+
+int wrap___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
+{
+	if (gate_idle_through())
+		return real.__poll_chk(fds, n, timeout, size);
+	return slow_poll_chk(fds, n, timeout, size);
+}
+
+int wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	if (gate_idle_through())
+		return real.ppoll(fds, n, timeout, mask);
+	return slow_ppoll(fds, n, timeout, mask);
+}
+
+int wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+                     const sigset_t *mask, size_t size)
+{
+	if (gate_idle_through())
+		return real.__ppoll_chk(fds, n, timeout, mask, size);
+	return slow_ppoll_chk(fds, n, timeout, mask, size);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* getsockopt(SO_ERROR), by which programs learn how their connect has ended, and
+ * shutdown(), by which they end it. */
+#include <string.h>
+
+#include "engine/pending.h"
+#include "preload/gate.h"
+#include "preload/real.h"
+
+/* The kernel comes first: it checks the arguments, and what it tells (an error
+ * that it has, it tells once) is not to be lost. */
+static LR_NOINLINE int read_error(int fd, void *value, socklen_t *len, bool connecting)
+{
+	struct signal_hold hold;
+	int error = 0;
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_ERROR, value, len) != 0)
+		return -1;
+	if (*len != sizeof(error))
+		return 0;
+	memcpy(&error, value, sizeof(error));
+	/* A vfork child must not act for its parent; where nothing failed there
+	 * is nothing to be done, and no system call to ask with. */
+	if ((error || !connecting) && !runtime_owns_process())
+		return 0;
+	if (error)
+		error = pending_result(&preload_ops, &hold, fd, error);
+	else if (pending_ask(&preload_ops, &hold, fd, &error) != ANSWER_ERROR)
+		error = 0;
+	memcpy(value, &error, sizeof(error));
+	return 0;
+}
+
+static LR_NOINLINE int getsockopt_pending(int fd, int level, int name, void *value,
+                                          socklen_t *len)
+{
+	struct pend_ref ref;
+	bool found;
+
+	if (gate_open() && level == SOL_SOCKET && name == SO_ERROR) {
+		found = fdtab_find(fd, &ref);
+		if (found || fdtab_is_dup(fd))
+			return read_error(fd, value, len,
+			                  found && pend_state(&ref) == PEND_CONNECTING);
+	}
+	return real.getsockopt(fd, level, name, value, len);
+}
+
+int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (gate_idle())
+		return real.getsockopt(fd, level, name, value, len);
+	return getsockopt_pending(fd, level, name, value, len);
+}
+
+static LR_NOINLINE int shutdown_pending(int fd, int how)
+{
+	struct signal_hold hold;
+	struct pend_ref ref;
+
+	if (gate_open() && how >= SHUT_RD && how <= SHUT_RDWR &&
+	    (fdtab_find(fd, &ref) || fdtab_is_dup(fd)) && runtime_owns_process())
+		pending_withdraw(&preload_ops, &hold, fd);
+	return real.shutdown(fd, how);
+}
+
+int wrap_shutdown(int fd, int how)
+{
+	if (gate_idle())
+		return real.shutdown(fd, how);
+	return shutdown_pending(fd, how);
+}
