@@ -11,7 +11,7 @@ UNIT_ENGINE = src/engine/libengine.la src/log/liblog.la $(UNIT_STATE)
 
 EXTRA_DIST += tests/unit/unit.h tests/unit/world.h tests/unit/call.h tests/unit/json.h tests/unit/conf_world.h \
 	tests/unit/load_errors_policy.h tests/unit/load_errors_rest.h \
-	tests/unit/load_errors_syntax.h tests/preload/guest.h
+	tests/unit/load_errors_syntax.h tests/preload/guest.h tests/preload/evloop.h
 
 if HAVE_CHECK
 include tests/unit/local.mk
@@ -36,9 +36,13 @@ AM_TESTS_ENVIRONMENT = \
 TEST_EXTENSIONS = .sh .pt
 PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
-CLIENT_TESTS = badconf.sh blocking.sh lib.sh lookup.sh run.sh same.sh strace.sh twoaddr.sh wire.sh
+CLIENT_TESTS = badconf.sh blocking.sh eyeballs.sh heartbeat.sh lib.sh lookup.sh nonblocking.sh \
+	proxies.sh run.sh same.sh strace.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
-	tests/clients/src/JavaSocket.java tests/clients/src/tcp.rs tests/clients/src/family.py
+	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \
+	tests/clients/src/client.js tests/clients/src/family.py tests/clients/src/heartbeat.js \
+	tests/clients/src/heartbeat.py tests/clients/src/pq_poll.c tests/clients/src/tcp.rs \
+	tests/clients/src/tcp_timeout.rs
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
 # the namespaces.

@@ -1,25 +1,50 @@
 # Programs that run under the library (run.sh), and scripts about it.
 PRELOAD_TESTS = \
 	tests/preload/connect.pt \
+	tests/preload/fds.pt \
+	tests/preload/fdio.pt \
+	tests/preload/midway.pt \
 	tests/preload/signals.pt \
 	tests/preload/collide.pt \
 	tests/preload/reload.pt \
 	tests/preload/timeout.pt \
 	tests/preload/stack.pt \
 	tests/preload/lookup.pt \
-	tests/preload/preinit.pt
+	tests/preload/preinit.pt \
+	tests/preload/evloop.pt \
+	tests/preload/evlife.pt \
+	tests/preload/evset.pt \
+	tests/preload/evnow.pt \
+	tests/preload/evfail.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
-EXTRA_DIST += tests/preload/run.sh $(PRELOAD_SH) tests/preload/collide.env \
+EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/preload/collide.env \
 	tests/preload/reload.env tests/preload/timeout.env \
-	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env
+	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
+	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \
+	tests/preload/evnow.env tests/preload/evfail.env
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_connect_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_connect_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_fds_pt_SOURCES = tests/preload/fds.c
+tests_preload_fds_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_fds_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_fds_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_fdio_pt_SOURCES = tests/preload/fdio.c
+tests_preload_fdio_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_fdio_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_fdio_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_midway_pt_SOURCES = tests/preload/midway.c
+tests_preload_midway_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_midway_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_midway_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_signals_pt_SOURCES = tests/preload/signals.c
 tests_preload_signals_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -56,6 +81,31 @@ tests_preload_preinit_pt_SOURCES = tests/preload/preinit.c
 tests_preload_preinit_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_preinit_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_preinit_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evloop_pt_SOURCES = tests/preload/evloop.c
+tests_preload_evloop_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evloop_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evloop_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evlife_pt_SOURCES = tests/preload/evlife.c
+tests_preload_evlife_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evlife_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evlife_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evset_pt_SOURCES = tests/preload/evset.c
+tests_preload_evset_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evset_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evset_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evnow_pt_SOURCES = tests/preload/evnow.c
+tests_preload_evnow_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evnow_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evnow_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evfail_pt_SOURCES = tests/preload/evfail.c
+tests_preload_evfail_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evfail_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evfail_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 # Preloaded beside us; -rpath makes libtool build a shared object.
 check_LTLIBRARIES += tests/preload/early.la
