@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/single_threaded.h>
 
 #include "base/compat.h"
 #include "engine/pending_act.h"
@@ -88,7 +89,9 @@ int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
 static LR_NOINLINE enum sight succeeded(struct act *a)
 {
 	if (!atomic_load(&a->ref.p->identity)) {
-		/* Nothing ever happened: one step, and no system call. */
+		/* Nothing ever happened here: one step, and no system call. */
+		if (lr_unlikely(names_any_pending()))
+			act_recovered_elsewhere(a);
 		fdtab_drop(&a->ref);
 		return SIGHT_SHOW;
 	}
@@ -141,6 +144,28 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 	return true;
 }
 
+/*
+ * The error is gone, or not there yet. Another thread may be between the call by
+ * which it got it and telling us, or about to enter connect(): it is given the
+ * time. True: released.
+ */
+static bool another_may_tell(struct act *a)
+{
+	struct pending *p = a->ref.p;
+	int64_t now;
+
+	if (__libc_single_threaded)
+		return false;
+	now = a->ops->now(a->ctx);
+	if (!p->taken)
+		p->taken = now;
+	if (dur_sub(now, p->taken) >= FDTAB_PATIENCE)
+		return false;
+	act_rearm_oneshot(a);
+	act_release(a, PEND_CONNECTING);
+	return true;
+}
+
 /* A wait found the attempt failed; the record is claimed. */
 static LR_NOINLINE enum sight failed(struct act *a)
 {
@@ -151,11 +176,13 @@ static LR_NOINLINE enum sight failed(struct act *a)
 	if (is_no_failure_of_ours(a, &sight))
 		return sight;
 	error = a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
-	if (error && act_retry(a, error))
+	if (error ? act_retry(a, error) : another_may_tell(a))
 		return SIGHT_HIDE;
+	/* Without an error somebody else has taken it, past us. */
+	if (!error && p->attempt > 1)
+		act_give_up(a, p->error);
 	p->error = error;
 	check_later(a, a->ops->now(a->ctx));
-	/* Without an error somebody else has taken it, past us. */
 	act_release(a, error ? PEND_FAILED : PEND_FREE);
 	return error ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
 }
@@ -266,14 +293,16 @@ static bool no_outcome(int error)
 	       error == EINTR || error == EFAULT || error == EINVAL;
 }
 
-/* The program got the error of the attempt, by a call; 0: we take it back. */
-static LR_NOINLINE int result(struct act *a, int error)
+/* The program got the error of the attempt, by a call; 0: we take it back.
+ * <again>: another thread was quicker. */
+static LR_NOINLINE int result(struct act *a, int error, bool *again)
 {
 	enum pend_state was = pend_state(&a->ref);
 	struct pending *p = a->ref.p;
 	enum fate fate;
 
-	if (!act_claim(a))
+	*again = !act_claim(a);
+	if (*again)
 		return error;
 	if (!act_ours(a) || was == PEND_FAILED) {
 		act_last_word(a, was);
@@ -296,6 +325,8 @@ static LR_NOINLINE int result(struct act *a, int error)
 int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error)
 {
 	struct act a;
+	int got = error;
+	bool again = true;
 
 	if (no_outcome(error) || !act_find(&a, ops, ctx, fd))
 		return error;
@@ -311,17 +342,34 @@ int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error)
 		}
 		return error;
 	}
-	if (pend_state(&a.ref) == PEND_BACKOFF || pend_state(&a.ref) == PEND_BUSY)
-		return 0;
-	return result(&a, error);
+	for (unsigned n = 0; again && n < 8; n++) {
+		if (!act_find(&a, ops, ctx, fd))
+			return error;
+		if (pend_state(&a.ref) == PEND_BACKOFF || pend_state(&a.ref) == PEND_BUSY)
+			return 0;
+		got = result(&a, error, &again);
+	}
+	return got;
 }
 
 void pending_connected(const struct engine_ops *ops, void *ctx, int fd)
 {
 	struct act a;
 
-	if (act_find(&a, ops, ctx, fd) && pend_state(&a.ref) == PEND_CONNECTING)
+	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_CONNECTING)
+		return;
+	if (!atomic_load(&a.ref.p->identity)) {
 		succeeded(&a);
+		return;
+	}
+	/* Data went over it already: even if it is connected to itself, it stays. */
+	if (!act_claim(&a))
+		return;
+	if (act_ours(&a))
+		act_recovered(&a);
+	else
+		act_last_word(&a, PEND_CONNECTING);
+	act_release(&a, PEND_FREE);
 }
 
 static bool is_shared(struct pending *p)
@@ -332,12 +380,27 @@ static bool is_shared(struct pending *p)
 	return false;
 }
 
+/* Another thread had the record, or has it still: then the last word is its. */
+static void closed_meanwhile(struct act *a)
+{
+	while (fdtab_refresh(&a->ref) && pend_state(&a->ref) != PEND_BUSY) {
+		enum pend_state was = pend_state(&a->ref);
+
+		if (!act_claim(a))
+			continue;
+		act_last_word(a, was);
+		act_release(a, PEND_FREE);
+		return;
+	}
+}
+
 void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 {
 	struct pend_ref ref;
 	struct act a;
 	enum pend_state was;
 	bool alone;
+	bool said;
 
 	if (!act_find(&a, ops, ctx, fd)) {
 		fdtab_forget(fd, &ref, &alone);
@@ -345,14 +408,19 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 	}
 	was = pend_state(&a.ref);
 	if (!act_claim(&a)) {
-		fdtab_forget(fd, &ref, &alone);
+		if (fdtab_forget(fd, &a.ref, &alone) && alone)
+			closed_meanwhile(&a);
 		return;
 	}
 	/* Said first: it may need the descriptor. */
-	if (!is_shared(a.ref.p))
+	said = !is_shared(a.ref.p);
+	if (said)
 		act_last_word(&a, was);
 	alone = true;
 	fdtab_forget(fd, &ref, &alone);
+	/* The other one may have been closed meanwhile. */
+	if (alone && !said)
+		act_last_word(&a, was);
 	act_release(&a, alone ? PEND_FREE : was);
 }
 
@@ -372,29 +440,41 @@ void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 	act_release(&a, PEND_FREE);
 }
 
-bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
-                       uint32_t events, uint64_t data, int *rc)
-{
-	struct act a;
-
-	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
-	    !still_ours(&a) || !act_claim(&a))
-		return false;
-	*rc = ops->epoll_ctl(ctx, epfd, op, fd, EPOLLONESHOT, data);
-	if (*rc == 0) {
-		fdtab_watch_set(fd, epfd, events, data);
-		fdtab_watch_park(fd, epfd, 1);
-	}
-	act_release(&a, PEND_BACKOFF);
-	return true;
-}
-
 static bool find_watch(int fd, int epfd, struct watch *w)
 {
 	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
 		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
 			return true;
 	return false;
+}
+
+bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
+                       uint32_t events, uint64_t data, int *rc)
+{
+	struct act a;
+	struct watch old;
+	bool had;
+
+	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
+	    !still_ours(&a) || !act_claim(&a))
+		return false;
+	/* Noted before the kernel tells other threads of it. */
+	had = find_watch(fd, epfd, &old);
+	if (!had || op == EPOLL_CTL_MOD) {
+		fdtab_watch_set(fd, epfd, events, data);
+		fdtab_watch_park(fd, epfd, 1);
+	}
+	*rc = ops->epoll_ctl(ctx, epfd, op, fd, EPOLLONESHOT, data);
+	if (*rc == 0) {
+		fdtab_watch_set(fd, epfd, events, data);
+	} else if (!had) {
+		fdtab_watch_del(fd, epfd);
+	} else if (op == EPOLL_CTL_MOD) {
+		fdtab_watch_set(fd, epfd, old.events, old.data);
+		fdtab_watch_park(fd, epfd, old.parked);
+	}
+	act_release(&a, PEND_BACKOFF);
+	return true;
 }
 
 void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd)
@@ -418,6 +498,7 @@ void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd
 		return;
 	}
 	act_rearm(&a);
+	act_give_up(&a, a.ref.p->error);
 	act_release(&a, PEND_FAILED);
 }
 
@@ -435,6 +516,37 @@ static bool has_watch(const struct pending *p)
 	return false;
 }
 
+/* It was in state <was>, and is the program's from now on. */
+static enum pend_state left_to_program(struct act *a, enum pend_state was)
+{
+	struct pending *p = a->ref.p;
+	enum condition now;
+
+	/* Registered meanwhile. */
+	if (has_watch(p))
+		return was;
+	if (was == PEND_BACKOFF) {
+		act_give_up(a, p->error);
+		return PEND_FAILED;
+	}
+	if (!act_ours(a)) {
+		act_last_word(a, was);
+		return PEND_FREE;
+	}
+	now = act_condition(a);
+	if (now == CONDITION_TRYING)
+		return was;
+	if (now == CONDITION_CONNECTED)
+		act_recovered(a);
+	if (now != CONDITION_CLOSED || p->attempt <= 1)
+		return PEND_FREE;
+	p->last = true;
+	if (p->why == REASON_NONE)
+		p->why = REASON_NONBLOCKING;
+	check_later(a, a->ops->now(a->ctx));
+	return PEND_REPORTED;
+}
+
 void pending_unknown_event(const struct engine_ops *ops, void *ctx)
 {
 	struct act a = { .ops = ops, .ctx = ctx };
@@ -442,15 +554,9 @@ void pending_unknown_event(const struct engine_ops *ops, void *ctx)
 	for (unsigned at = 0; fdtab_next(&at, &a.ref);) {
 		enum pend_state was = pend_state(&a.ref);
 
-		if ((was != PEND_CONNECTING && was != PEND_BACKOFF) || has_watch(a.ref.p) ||
-		    !act_claim(&a))
-			continue;
-		if (was == PEND_BACKOFF)
-			act_release(&a, PEND_FAILED);
-		else if (act_ours(&a) && act_condition(&a) == CONDITION_TRYING)
-			act_release(&a, PEND_CONNECTING);
-		else
-			act_release(&a, PEND_FREE);
+		if ((was == PEND_CONNECTING || was == PEND_BACKOFF) && !has_watch(a.ref.p) &&
+		    act_claim(&a))
+			act_release(&a, left_to_program(&a, was));
 	}
 }
 

@@ -12,19 +12,24 @@
 /* .parked of a watch: in the kernel it is one-shot without events. */
 #define PARKED 1
 
-/* <fd> may be a dup that was made before the connect: of the same socket. */
+/* <fd> may be a dup that was made before the connect: of the same socket. The
+ * other one was marked, too, so mostly no system call is needed to say no. */
 static bool join(struct act *a, int fd)
 {
-	uint64_t identity = a->ops->identity(a->ctx, fd);
+	uint64_t identity = 0;
 	struct pend_ref ref;
 
-	if (!identity)
-		return false;
 	for (unsigned at = 0; fdtab_next(&at, &ref);) {
-		uint64_t its = atomic_load(&ref.p->identity);
 		int first = atomic_load(&ref.p->fds[0]);
+		uint64_t its = atomic_load(&ref.p->identity);
 
-		if (!its && first >= 0 && fdtab_is_dup(first))
+		if (first < 0 || !fdtab_is_dup(first))
+			continue;
+		if (!identity)
+			identity = a->ops->identity(a->ctx, fd);
+		if (!identity)
+			return false;
+		if (!its)
 			its = a->ops->identity(a->ctx, first);
 		if (its == identity && fdtab_attach(&ref, fd)) {
 			a->ref = ref;
@@ -54,7 +59,11 @@ bool act_claim(struct act *a)
 
 void act_release(struct act *a, enum pend_state to)
 {
-	fdtab_release(&a->ref, to);
+	/* Closed while we had it: that call left the last word to us. */
+	if (!fdtab_settle(&a->ref, to)) {
+		act_last_word(a, to);
+		fdtab_release(&a->ref, PEND_FREE);
+	}
 	a->ops->leave(a->ctx);
 }
 
@@ -148,8 +157,6 @@ static enum reason why_native(struct act *a, const struct target *t, int error)
 		return REASON_SPECIAL;
 	if (p->policy->max_attempts <= 1)
 		return REASON_OFF;
-	if (p->observed)
-		return REASON_NONE;
 	if (a->ops->stopping(a->ctx))
 		return REASON_STOPPING;
 	return walk_first_failure(&w, error, p->began);
@@ -188,6 +195,9 @@ static LR_NOINLINE bool decide_about(struct act *a, const struct target *t, int 
 	struct story s;
 
 	tell(&s, a, t);
+	if (p->last && p->why == REASON_OTHER_ADDRESS)
+		/* Said as "moved". The connect at the other address tells the end. */
+		return false;
 	if (p->last && p->why != REASON_NONE) {
 		retry_end(&s.r, err, p->why);
 		return false;
@@ -214,6 +224,26 @@ LR_NOINLINE bool act_decide(struct act *a, int error)
 	return decide_about(a, &t, error);
 }
 
+static LR_NOINLINE void log_given_up(struct act *a, const struct target *t, int error)
+{
+	struct pending *p = a->ref.p;
+	int64_t waited = dur_sub(a->ops->now(a->ctx), p->backoff_began);
+	struct story s;
+
+	tell(&s, a, t);
+	/* At least 1, for the line to be about a retry. */
+	s.r.waited = dur_add(p->waited, waited > 0 ? waited : 1);
+	retry_end(&s.r, (struct err){ ERR_ERRNO, error }, REASON_NONBLOCKING);
+}
+
+LR_NOINLINE void act_give_up(struct act *a, int error)
+{
+	struct target t;
+
+	look_up(a, &t);
+	log_given_up(a, &t, error);
+}
+
 bool act_retry(struct act *a, int error)
 {
 	struct pending *p = a->ref.p;
@@ -224,6 +254,7 @@ bool act_retry(struct act *a, int error)
 		/* Retrying under a registration that reports all the time would
 		 * make the program's loop spin. */
 		act_rearm(a);
+		act_give_up(a, error);
 		return false;
 	}
 	a->ops->dissolve(a->ctx, number(a));
@@ -259,6 +290,28 @@ LR_NOINLINE bool act_recovered(struct act *a)
 		names_take_pending(&t.name, t.addr.port, &attempts, &waited);
 	log_recovered(a, &t);
 	return true;
+}
+
+static LR_NOINLINE void log_elsewhere(struct act *a, const struct target *t)
+{
+	struct story s;
+
+	tell(&s, a, t);
+	s.r.policy = t->policy;
+	s.r.rule = t->rule;
+	if (!names_take_pending(&t->name, t->addr.port, &s.r.attempt, &s.r.waited))
+		return;
+	s.r.attempt++;
+	retry_succeeded(&s.r);
+}
+
+LR_NOINLINE void act_recovered_elsewhere(struct act *a)
+{
+	struct target t;
+
+	look_up(a, &t);
+	if (t.name.id && t.policy)
+		log_elsewhere(a, &t);
 }
 
 static LR_NOINLINE void log_end(struct act *a, const struct target *t, enum event_kind kind)
@@ -370,7 +423,7 @@ static void rearm_one(struct act *a, int fd, unsigned i, struct watch w)
 	}
 }
 
-void act_rearm(struct act *a)
+static void rearm(struct act *a, bool (*which)(const struct watch *w))
 {
 	struct watch w;
 
@@ -378,9 +431,29 @@ void act_rearm(struct act *a)
 		int fd = atomic_load(&a->ref.p->fds[i]);
 
 		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
-			if (fdtab_watch_get(fd, j, &w) && w.parked)
+			if (fdtab_watch_get(fd, j, &w) && which(&w))
 				rearm_one(a, fd, j, w);
 	}
+}
+
+static bool is_parked(const struct watch *w)
+{
+	return w->parked;
+}
+
+static bool is_oneshot(const struct watch *w)
+{
+	return w->events & EPOLLONESHOT;
+}
+
+void act_rearm(struct act *a)
+{
+	rearm(a, is_parked);
+}
+
+void act_rearm_oneshot(struct act *a)
+{
+	rearm(a, is_oneshot);
 }
 
 /* Whether this attempt is to be the last although the policy would allow more. */
@@ -405,7 +478,8 @@ static LR_NOINLINE void look_around(struct act *a)
 	 * fail: the kernel will tell it. */
 	p->last = true;
 	p->why = REASON_OTHER_ADDRESS;
-	names_set_pending(&t.name, t.addr.port, p->attempt, p->waited);
+	/* This attempt counts too. */
+	names_set_pending(&t.name, t.addr.port, p->attempt + 1, p->waited);
 	t.addr = to;
 	log_end(a, &t, EVENT_MOVED);
 }
@@ -414,12 +488,17 @@ static void started(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
 
-	p->expires = p->policy->attempt_timeout == DUR_NONE || p->observed
-	                     ? DUR_NONE
-	                     : dur_add(now, p->policy->attempt_timeout);
-	atomic_store(&p->due, p->expires < dur_add(now, PENDING_CHECK)
-	                              ? p->expires
-	                              : dur_add(now, PENDING_CHECK));
+	int64_t look = dur_add(now, PENDING_CHECK);
+	int64_t deadline = dur_add(p->began, p->policy->deadline);
+
+	p->expires = DUR_NONE;
+	if (p->policy->attempt_timeout != DUR_NONE && !p->observed) {
+		p->expires = dur_add(now, p->policy->attempt_timeout);
+		/* As for a blocking one: no later than the deadline. */
+		if (deadline < p->expires)
+			p->expires = deadline;
+	}
+	atomic_store(&p->due, p->expires < look ? p->expires : look);
 	act_rearm(a);
 	act_release(a, PEND_CONNECTING);
 }

@@ -54,9 +54,16 @@ bool act_retry(struct act *a, int error);
 /* Decides and logs only; true: to be retried. */
 bool act_decide(struct act *a, int error);
 
+/* A retry that was announced is not made: the program gets <error>. Logs. */
+void act_give_up(struct act *a, int error);
+
 /* A connected socket: reports a recovery. False if it is connected to itself,
  * which the kernel may do to a socket that is retried on this machine. */
 bool act_recovered(struct act *a);
+
+/* A first attempt was successful, unclaimed: reports what another address of the
+ * name went through before. */
+void act_recovered_elsewhere(struct act *a);
 
 /* The next attempt; releases. <now>: ns. */
 void act_attempt(struct act *a, int64_t now);
@@ -65,6 +72,8 @@ void act_attempt(struct act *a, int64_t now);
  * cannot be made silent. */
 bool act_park(struct act *a);
 void act_rearm(struct act *a);
+/* One-shot ones that were reported, which is kept from the program. */
+void act_rearm_oneshot(struct act *a);
 
 /* The log's last word on a failure that the program got itself; <error> 0: it
  * was never seen. */

@@ -283,8 +283,12 @@ static bool call_again(int fd, const struct sockaddr *sa, socklen_t len, int *er
 	*error = real.connect(fd, sa, len) == 0 ? 0 : errno;
 	if (*error == EINPROGRESS)
 		return false;
-	if (*error == 0) {
-		pending_connected(&preload_ops, &hold, fd);
+	if (*error == 0 || *error == EISCONN) {
+		int told = *error;
+
+		/* 0 if it was connected to itself, and is retried. */
+		*error = pending_result(&preload_ops, &hold, fd, EISCONN);
+		*error = *error == EISCONN ? told : *error ? *error : EALREADY;
 	} else if (*error != EALREADY && runtime_owns_process()) {
 		*error = pending_result(&preload_ops, &hold, fd, *error);
 		if (*error == 0)
@@ -317,6 +321,9 @@ static LR_NOINLINE bool connect_again(int fd, const struct sockaddr *sa, socklen
 		if (!has_record(fd))
 			return false;
 		if (!call_again(fd, sa, len, &error)) {
+			/* Another thread saw the first one fail meanwhile, and had
+			 * it in backoff. */
+			pending_withdraw(&preload_ops, &hold, fd);
 			under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
 			error = EINPROGRESS;
 		}

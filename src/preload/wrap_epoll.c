@@ -35,10 +35,12 @@ struct epoll_call {
 	int ms;                      /* WAIT, PWAIT */
 	const struct timespec *time; /* PWAIT2 */
 	const sigset_t *mask;        /* PWAIT, PWAIT2 */
+	uint32_t since;              /* fdtab_watch_time() before the last real call */
 };
 
-static int call_real(const struct epoll_call *c, int ms, const struct timespec *time)
+static int call_real(struct epoll_call *c, int ms, const struct timespec *time)
 {
+	c->since = fdtab_watch_time();
 	if (c->which == WAIT)
 		return real.epoll_wait(c->epfd, c->events, c->max, ms);
 	if (c->which == PWAIT)
@@ -47,13 +49,13 @@ static int call_real(const struct epoll_call *c, int ms, const struct timespec *
 }
 
 /* As if we were not there. */
-static int call_unchanged(const struct epoll_call *c)
+static int call_unchanged(struct epoll_call *c)
 {
 	return call_real(c, c->ms, c->time);
 }
 
 /* Until a retry is due, or the program's time is over. */
-static int call_limited(const struct epoll_call *c, struct wait_clock *w)
+static int call_limited(struct epoll_call *c, struct wait_clock *w)
 {
 	struct timespec buf;
 
@@ -70,17 +72,24 @@ static bool find_watch(int fd, int epfd, struct watch *w)
 	return false;
 }
 
-/* The descriptor that <e> belongs to; -1 if that is nobody's business. */
-static int owner(int epfd, const struct epoll_event *e)
+enum owner {
+	OWNER_NOBODY = -1, /* nobody's business */
+	OWNER_GONE = -2    /* a registration that is over */
+};
+
+/* The descriptor that <e> belongs to, or one of enum owner. */
+static int owner(const struct epoll_call *c, const struct epoll_event *e)
 {
 	struct signal_hold hold;
 	bool bad = e->events & BAD_EVENTS;
-	int fd = fdtab_watch_find(epfd, e->data.u64, bad);
+	int fd = fdtab_watch_find(c->epfd, e->data.u64, bad);
 
 	if (fd >= 0 || !bad)
 		return fd;
+	if (fdtab_watch_gone(c->epfd, e->data.u64, c->since))
+		return OWNER_GONE;
 	preload_ops.enter(&hold);
-	fd = epinfo_learn(epfd, e->events, e->data.u64);
+	fd = epinfo_learn(c->epfd, e->events, e->data.u64);
 	preload_ops.leave(&hold);
 	if (fd < 0)
 		pending_unknown_event(&preload_ops, &hold);
@@ -88,21 +97,27 @@ static int owner(int epfd, const struct epoll_event *e)
 }
 
 /* Whether the program is to see <e>, which may be completed. */
-static bool shown(int epfd, struct epoll_event *e)
+static bool shown(const struct epoll_call *c, struct epoll_event *e)
 {
 	struct signal_hold hold;
 	struct watch w;
-	int fd = owner(epfd, e);
+	struct pend_ref ref;
+	int fd = owner(c, e);
+	bool parked;
 
 	if (fd < 0)
-		return true;
+		return fd != OWNER_GONE;
+	/* The one report of a parked registration, unless this very event is what
+	 * has it parked. */
+	parked = fdtab_find(fd, &ref) && pend_state(&ref) == PEND_BACKOFF;
 	switch (pending_event(&preload_ops, &hold, fd, e->events & BAD_EVENTS)) {
 	case SIGHT_HIDE:
-		pending_swallowed(&preload_ops, &hold, epfd, fd);
+		if (parked)
+			pending_swallowed(&preload_ops, &hold, c->epfd, fd);
 		return false;
 	case SIGHT_SHOW_ERROR:
 		e->events |= EPOLLERR;
-		if (find_watch(fd, epfd, &w))
+		if (find_watch(fd, c->epfd, &w))
 			e->events |= w.events & ERROR_EVENTS;
 		return true;
 	case SIGHT_SHOW:
@@ -117,7 +132,7 @@ static int filter(const struct epoll_call *c, int n)
 	int kept = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (fdtab_busy() && !shown(c->epfd, &c->events[i]))
+		if (fdtab_busy() && !shown(c, &c->events[i]))
 			continue;
 		if (kept != i)
 			c->events[kept] = c->events[i];
@@ -128,7 +143,7 @@ static int filter(const struct epoll_call *c, int n)
 
 /* Goes on with the wait until there is something to show; <called>: the first
  * real call has been made, and its answer is <n>. */
-static int go_on(const struct epoll_call *c, struct wait_clock *w, bool called, int n)
+static int go_on(struct epoll_call *c, struct wait_clock *w, bool called, int n)
 {
 	struct signal_hold hold;
 	unsigned full = 0;
@@ -160,7 +175,7 @@ static bool begin(const struct epoll_call *c, struct wait_clock *w, int64_t entr
 
 /* No connect is under way, but another thread may begin one. Before the kernel
  * has accepted it, the program's timespec may lead nowhere. */
-static int wait_beside_threads(const struct epoll_call *c)
+static int wait_beside_threads(struct epoll_call *c)
 {
 	bool timed = c->which == PWAIT2 ? c->time != NULL : waits_timed_ms(c->ms);
 	int64_t entry = timed ? clock_at_entry() : WAITS_NOW;
@@ -185,7 +200,7 @@ static bool sane(const struct epoll_call *c)
 	       (c->which != PWAIT2 || !c->time || readable(c->time, sizeof(*c->time)));
 }
 
-static LR_NOINLINE int slow_wait(const struct epoll_call *c)
+static LR_NOINLINE int slow_wait(struct epoll_call *c)
 {
 	struct wait_clock w;
 
@@ -268,6 +283,27 @@ static int control(int epfd, int op, int fd, struct epoll_event *event)
 	return 0;
 }
 
+/*
+ * A new registration of a socket whose connect is under way. Another thread may
+ * wait in the set and meet its event at once, so it is noted before the call.
+ * (What <event> points to has not been checked by the kernel then.)
+ */
+static int control_announced(int epfd, int fd, struct epoll_event *event)
+{
+	struct watch w;
+	int rc;
+
+	if (__libc_single_threaded || !event || find_watch(fd, epfd, &w))
+		return control(epfd, EPOLL_CTL_ADD, fd, event);
+	fdtab_watch_set(fd, epfd, event->events, event->data.u64);
+	rc = real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event);
+	if (rc != 0)
+		fdtab_watch_del(fd, epfd);
+	else if (!find_watch(fd, epfd, &w)) /* who parks it found it missing */
+		fdtab_watch_set(fd, epfd, event->events, event->data.u64);
+	return rc;
+}
+
 /* In backoff: see pending_epoll_ctl(). False: it is not, or the kernel is to say
  * what is wrong with <event>. */
 static bool control_parked(int epfd, int op, int fd, struct epoll_event *event, int *rc)
@@ -307,7 +343,8 @@ static LR_NOINLINE int slow_control(int epfd, int op, int fd, struct epoll_event
 		    control_parked(epfd, op, fd, event, &rc))
 			return rc;
 		before = ref.word;
-		rc = control(epfd, op, fd, event);
+		rc = op == EPOLL_CTL_ADD ? control_announced(epfd, fd, event)
+		                         : control(epfd, op, fd, event);
 		if (rc != 0 || !fdtab_refresh(&ref) || ref.word == before)
 			return rc;
 		op = EPOLL_CTL_MOD;

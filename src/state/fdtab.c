@@ -185,7 +185,7 @@ static bool give_back(struct pend_ref *ref)
 }
 
 /* Gives the record back if no descriptor is left and nobody has claimed it; who
- * has looks again in fdtab_release(). */
+ * has looks again in fdtab_settle(). */
 static void reap(struct pend_ref ref)
 {
 	while (fdtab_refresh(&ref) && pend_state(&ref) != PEND_BUSY &&
@@ -276,15 +276,22 @@ bool fdtab_claim(struct pend_ref *ref)
 	return true;
 }
 
-void fdtab_release(struct pend_ref *ref, enum pend_state to)
+bool fdtab_settle(struct pend_ref *ref, enum pend_state to)
 {
 	if (to == PEND_FREE) {
 		give_back(ref);
-		return;
+		return true;
 	}
 	ref->word = state_word(ref->word, to);
 	atomic_store(&ref->p->word, ref->word);
-	reap(*ref);
+	/* Who takes it from us in between sees as well that nobody is left. */
+	return any_descriptor(ref->p, link_of(ref)) >= 0 || !fdtab_claim(ref);
+}
+
+void fdtab_release(struct pend_ref *ref, enum pend_state to)
+{
+	if (!fdtab_settle(ref, to))
+		give_back(ref);
 }
 
 bool fdtab_drop(struct pend_ref *ref)

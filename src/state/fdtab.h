@@ -38,7 +38,7 @@
 #define FDTAB_SHARED 4     /* descriptors of one record */
 
 /* How long fdtab_wait_idle() waits for another thread's few system calls. */
-#define FDTAB_PATIENCE (10 * DUR_MS)
+#define FDTAB_PATIENCE (100 * DUR_MS)
 
 /* The number of records in use; FDTAB_CLOSED besides, until the preload has
  * bound libc's functions. Zero: every wrapper may go straight to libc. */
@@ -82,6 +82,7 @@ struct pending {
 	                               * .policy NULL still by its entry clock */
 	int64_t attempt_began;
 	int64_t expires;              /* ns, end of attempt_timeout; DUR_NONE */
+	int64_t taken;                /* ns; its error was found gone; 0: was not */
 	int64_t waited;
 	int64_t previous_wait;
 	int64_t backoff_began;
@@ -117,6 +118,10 @@ bool fdtab_claim(struct pend_ref *ref);
  * and lowers the gate. <ref> is updated. A record that lost its last descriptor
  * while it was claimed is given back whatever <to> is. */
 void fdtab_release(struct pend_ref *ref, enum pend_state to);
+
+/* The same, for who has a last word to say: false if the last descriptor is lost.
+ * The record is still claimed then, and to be released to PEND_FREE. */
+bool fdtab_settle(struct pend_ref *ref, enum pend_state to);
 
 /* Gives the record back if nothing has changed since it was found and nobody has
  * claimed it: claim and release in one step, with nothing to jump out of. */
@@ -221,6 +226,14 @@ void fdtab_watch_park(int fd, int epfd, unsigned parked);
  * quick answer has none. The quick answer may miss one that was seen.
  */
 int fdtab_watch_find(int epfd, uint64_t data, bool thorough);
+
+/*
+ * Whether a registration in <epfd> with <data> was seen to go (deleted, closed,
+ * modified to other data) after <since>, a time that fdtab_watch_time() told: an
+ * event of it that was fetched before that says nothing any more. May miss one.
+ */
+uint32_t fdtab_watch_time(void);
+bool fdtab_watch_gone(int epfd, uint64_t data, uint32_t since);
 
 /*
  * In the child after fork: connects under way stay the parent's. Those in

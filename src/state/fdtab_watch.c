@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/compat.h"
-#include "base/prng.h"
 #include "state/fdtab_slot.h"
 
 /*
@@ -18,18 +17,50 @@
 #define HEAD_COUNT (UINT64_C(1) << 33)
 
 #define READ_TRIES 100 /* a handler may have interrupted the writer */
-#define HINTS 1024     /* a power of two */
+#define HINTS 1024     /* powers of two */
+#define GRAVES 1024
 
 _Static_assert(FDTAB_FDS < HEAD_SET, "a set's number must fit in a head");
 
 /* Descriptor + 1 of the last registration by set and data: lossy. */
 static _Atomic int hints[HINTS];
 
+/* Registrations that are over, by the same: hash << 32 | number of the death. */
+static _Atomic uint64_t graves[GRAVES];
+static _Atomic uint32_t deaths;
+
+/* One multiplication: this is on the way of every epoll_ctl(). */
+static uint64_t hash_of(int epfd, uint64_t data)
+{
+	uint64_t h = (data ^ (uint64_t)epfd << 40 ^ data >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return h ^ h >> 32;
+}
+
 static _Atomic int *hint_of(int epfd, uint64_t data)
 {
-	uint64_t key[2] = { data, (uint64_t)epfd };
+	return &hints[hash_of(epfd, data) % HINTS];
+}
 
-	return &hints[hash_bytes(key, sizeof(key), 0) % HINTS];
+static void bury(int epfd, uint64_t data)
+{
+	uint64_t hash = hash_of(epfd, data);
+	uint32_t number = atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&graves[hash % GRAVES], hash << 32 | number, memory_order_release);
+}
+
+uint32_t fdtab_watch_time(void)
+{
+	return atomic_load_explicit(&deaths, memory_order_relaxed);
+}
+
+bool fdtab_watch_gone(int epfd, uint64_t data, uint32_t since)
+{
+	uint64_t hash = hash_of(epfd, data);
+	uint64_t grave = atomic_load_explicit(&graves[hash % GRAVES], memory_order_acquire);
+
+	return grave >> 32 == (hash & UINT32_MAX) && (int32_t)((uint32_t)grave - since) > 0;
 }
 
 static bool is_for(uint64_t head, int epfd)
@@ -73,6 +104,7 @@ static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint
 	struct fdtab_watch *entry;
 	uint64_t head = 0;
 	uint64_t new;
+	uint64_t old;
 
 	do {
 		entry = choose(slot, epfd, &head);
@@ -82,7 +114,10 @@ static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint
 		if (!is_for(head, epfd))
 			new = (new & ~(HEAD_SET | HEAD_PARKED)) | ((uint64_t)epfd + 1);
 	} while (!atomic_compare_exchange_strong(&entry->head, &head, new));
-	atomic_store_explicit(&entry->data, data, memory_order_release);
+	old = atomic_exchange_explicit(&entry->data, data, memory_order_acq_rel);
+	/* One that had to make room lives on in the kernel. */
+	if (lr_unlikely(old != data && is_for(head, epfd)))
+		bury(epfd, old);
 	atomic_store_explicit(&entry->events, events, memory_order_release);
 	atomic_store_explicit(&entry->age,
 	                      atomic_fetch_add_explicit(&slot->age, 1, memory_order_relaxed),
@@ -111,7 +146,12 @@ void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
 static void delete_entry(struct fdtab_watch *entry, int epfd)
 {
 	uint64_t head = atomic_load(&entry->head);
+	uint64_t data = atomic_load_explicit(&entry->data, memory_order_acquire);
 
+	if (!is_for(head, epfd))
+		return;
+	/* Before: an event that finds no entry any more is to find the grave. */
+	bury(epfd, data);
 	while (is_for(head, epfd) &&
 	       !atomic_compare_exchange_weak(&entry->head, &head,
 	                                     (head & ~(HEAD_SET | HEAD_PARKED)) + HEAD_COUNT))

@@ -4,62 +4,29 @@
 # Programs that connect blocking: each fails alone against a server that starts
 # late, each succeeds with the library, which logs every failed attempt (as many
 # as the kernel counted) and one recovery.
-#
-# Lateness is counted from the first line of the log, that is from the first
-# failed attempt: a slow start of the program cannot turn the test into another.
 
 # shellcheck disable=SC2317 # the functions are called through dispatch
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-BANNER=(--banner 'hello-from-late\r\n' --half-close)
-PYTHON=$(command -v /usr/bin/python3 || command -v python3)
-
-# rescued PROGRAM STATUS TEXT COMMAND FLAKY-ARGUMENTS
-# STATUS: the exit status of a success; "any" if it tells nothing.
-rescued()
-{
-	local program=$1 status=$2 text=$3 command=$4
-
-	shift 4
-	need "$program"
-	start_server --late 1500ms --late-from "$CASE_DIR/log" "$@"
-
-	bare "$command"
-	! said bare "$text" || fail "the bare run did not fail"
-	[ "$status" = any ] || [ "$RC" -ne "$status" ] || fail "the bare run ended with $RC"
-
-	with_library "$command"
-	show_log
-	said lib "$text" || fail "'$text' is not in the output (exit status $RC)"
-	[ "$status" = any ] || [ "$RC" -eq "$status" ] || fail "exit status $RC"
-	assert_recovered connect
-	[ "$FAILED_ON_WIRE" -eq "$RETRIES" ] ||
-		fail "$FAILED_ON_WIRE failed attempts on the wire, $RETRIES in the log"
-}
-
 git_protocol()
 {
 	need git
-	git init -q -b main "$CASE_DIR/repo"
-	git -C "$CASE_DIR/repo" -c user.name=t -c user.email=t@localhost \
-		commit -q --allow-empty -m one || fail "cannot make a repository"
+	make_repository "$CASE_DIR/repo"
 	rescued git 0 refs/heads/main "git ls-remote git://127.0.0.1:\$PORT/repo" \
 		--exec "exec git daemon --inetd --export-all --base-path='$CASE_DIR'"
 }
 
 java_socket()
 {
-	need javac java
-	javac -d "$CASE_DIR" "$CLIENTS/src/JavaSocket.java" || fail "javac failed"
-	rescued java 0 hello-from-late "java -cp '$CASE_DIR' JavaSocket \$PORT" "${BANNER[@]}"
+	compiled javac
+	rescued java 0 hello-from-late "java -cp '$BIN' JavaSocket \$PORT" "${BANNER[@]}"
 }
 
 rust_tcp()
 {
-	need rustc
-	rustc -o "$CASE_DIR/tcp" "$CLIENTS/src/tcp.rs" || fail "rustc failed"
-	rescued "$CASE_DIR/tcp" 0 hello-from-late "'$CASE_DIR/tcp' \$PORT" "${BANNER[@]}"
+	compiled rustc
+	rescued "$BIN/tcp" 0 hello-from-late "'$BIN/tcp' \$PORT" "${BANNER[@]}"
 }
 
 dispatch "$@"

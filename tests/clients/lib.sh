@@ -12,27 +12,37 @@
 # The lines after "dispatch" run once, those before it in each case again.
 # Every case runs in a process of its own, in network, mount and host-name
 # namespaces of its own (loopback, hosts, resolv.conf, nsswitch.conf). So ports
-# and counters belong to the case, and cases run side by side.
+# and counters belong to the case, and cases run side by side: JOBS at a time,
+# over all the scripts that one run.sh has started.
+#
+# What runs in each case starts few processes: they are most of what it costs.
 #
 # From the environment: LIBRETRY_SO (the library), TOOLS (folder of flaky, dnsd
 # ...), CI=true (what is missing is a failure, not a skip), JOBS, KEEP=1 (leave
-# the working folder).
+# the working folder). From run.sh: RUN_DIR, see open_run.
 #
 # shellcheck disable=SC2034 # results are left in variables for the sourcing file
 
 set -u
 : "${LIBRETRY_SO:?set it to the path of libretry.so}"
 : "${TOOLS:?set it to the folder of the test tools}"
-LIBRETRY_SO=$(realpath "$LIBRETRY_SO")
-TOOLS=$(realpath "$TOOLS")
-CLIENTS=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-SCRIPT=$(realpath "$0")
-export LIBRETRY_SO TOOLS CLIENTS
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+SCRIPT=$0
+if [ "${1:-}" != --case ]; then
+	LIBRETRY_SO=$(realpath "$LIBRETRY_SO")
+	TOOLS=$(realpath "$TOOLS")
+	CLIENTS=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+	PYTHON=$(command -v /usr/bin/python3 || command -v python3 || echo python3)
+	SCRIPT=$(realpath "$0")
+	PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+	export LIBRETRY_SO TOOLS CLIENTS PYTHON
+fi
 
 CASE_LIMIT=${CASE_LIMIT:-60} # seconds for a whole case
 RUN_LIMIT=20                 # seconds for one run of a program
-SKIP_STATUS=77           # a skipped case
+SKIP_STATUS=77               # a skipped case
+
+# What a server says, and then no more.
+BANNER=(--banner 'hello-from-late\r\n' --half-close)
 
 # What lengthens the retrying; a case may add to it or replace it.
 LENGTHEN=(
@@ -103,11 +113,20 @@ stop_dns()
 	exec {dns_out}<&-
 }
 
+# start_late ARGUMENTS: it listens 1.5 s after the first line of the log, that is
+# after the first failed attempt: a slow start of the program cannot turn the
+# test into another. In the bare run, which writes no log, it never does.
+start_late()
+{
+	start_server --late 1500ms --late-from "$CASE_DIR/log" "$@"
+}
+
 # run_program TAG [NAME=VALUE ...] -- COMMAND: a shell command line, with an
-# empty environment but for these. Leaves TAG.out, TAG.err; sets RC, RUN_MS.
+# empty environment but for these. Leaves TAG.out, TAG.err; sets RC, RUN_MS, and
+# what the kernel counted meanwhile: OPENED, FAILED_ON_WIRE, REFUSED.
 run_program()
 {
-	local tag=$1 begin
+	local tag=$1 begin before
 	local vars=(PATH="$PATH" HOME="$CASE_DIR" LANG=C.UTF-8 TERM=dumb PORT="${PORT:-}"
 		CASE_DIR="$CASE_DIR" TOOLS="$TOOLS")
 
@@ -116,51 +135,69 @@ run_program()
 		vars+=("$1")
 		shift
 	done
-	begin=$(date +%s%N)
+	tcp_counters
+	before=("${TCP[@]}")
+	begin=${EPOCHREALTIME//[!0-9]/}
 	timeout -k 2 "$RUN_LIMIT" env -i "${vars[@]}" sh -c "$2" \
 		</dev/null >"$CASE_DIR/$tag.out" 2>"$CASE_DIR/$tag.err"
 	RC=$?
-	RUN_MS=$((($(date +%s%N) - begin) / 1000000))
+	RUN_MS=$(((${EPOCHREALTIME//[!0-9]/} - begin) / 1000))
+	tcp_counters
+	OPENED=$((TCP[0] - before[0]))
+	FAILED_ON_WIRE=$((TCP[1] - before[1]))
+	REFUSED=$((TCP[2] - before[2]))
 	[ "$RC" -ne 124 ] || fail "$tag: still running after $RUN_LIMIT s"
 }
 
+# bare COMMAND: without the library; what same_as_bare compares with.
 bare()
 {
 	run_program bare -- "$1"
+	BARE_RC=$RC BARE_OPENED=$OPENED
 }
 
-# with_library COMMAND [NAME=VALUE ...]: also sets FAILED_ON_WIRE.
+# with_library COMMAND [NAME=VALUE ...]
 with_library()
 {
-	local command=$1 before
+	local command=$1
 
 	shift
 	rm -f "$CASE_DIR/log"
-	before=$(tcp_counter AttemptFails)
 	run_program lib LD_PRELOAD="$LIBRETRY_SO" LIBRETRY_CONFIG=none \
 		LIBRETRY_LOG="file:$CASE_DIR/log" "${LENGTHEN[@]}" "$@" -- "$command"
-	FAILED_ON_WIRE=$(($(tcp_counter AttemptFails) - before))
 }
 
-# A counter of the Tcp: lines of /proc/net/snmp of this namespace.
-tcp_counter()
+# Sets TCP to this namespace's ActiveOpens, AttemptFails and OutRsts.
+tcp_counters()
 {
-	awk -v name="$1" '$1 == "Tcp:" {
-		if (!column) { for (i = 2; i <= NF; i++) if ($i == name) column = i }
-		else print $column
-	}' /proc/net/snmp
+	local lines names values i
+
+	# In one go: the file changes under a reader that comes back.
+	mapfile -t lines </proc/net/snmp
+	for i in "${!lines[@]}"; do
+		[ "${lines[i]%% *}" != Tcp: ] || break
+	done
+	read -r -a names <<<"${lines[i]}"
+	read -r -a values <<<"${lines[i + 1]}"
+	for i in "${!names[@]}"; do
+		case ${names[i]} in
+		ActiveOpens) TCP[0]=${values[i]} ;;
+		AttemptFails) TCP[1]=${values[i]} ;;
+		OutRsts) TCP[2]=${values[i]} ;;
+		esac
+	done
 }
 
-# log_count EXTENDED-REGEX
+# log_count EXTENDED-REGEX: how many lines of the log it is in.
 log_count()
 {
-	[ -e "$CASE_DIR/log" ] || { echo 0; return; }
-	grep -cE -- "$1" "$CASE_DIR/log"
-}
+	local lines=() line count=0
 
-show_log()
-{
-	[ ! -e "$CASE_DIR/log" ] || sed 's/^/log: /' "$CASE_DIR/log" >&2
+	[ ! -e "$CASE_DIR/log" ] || mapfile -t lines <"$CASE_DIR/log"
+	for line in "${lines[@]}"; do
+		[[ ! $line =~ $1 ]] || count=$((count + 1))
+	done
+	echo "$count"
 }
 
 # said TAG TEXT: whether the run printed it, on either stream.
@@ -171,28 +208,169 @@ said()
 
 no_log()
 {
-	[ ! -s "$CASE_DIR/log" ] || { show_log; fail "the log is not empty"; }
+	[ ! -s "$CASE_DIR/log" ] || fail "the log is not empty"
+}
+
+# The same bytes on both streams and the same exit status.
+same_as_bare()
+{
+	[ "$RC" -eq "$BARE_RC" ] || fail "exit status $RC instead of $BARE_RC"
+	cmp "$CASE_DIR/bare.out" "$CASE_DIR/lib.out" || fail "other output"
+	cmp "$CASE_DIR/bare.err" "$CASE_DIR/lib.err" || fail "other words"
 }
 
 # assert_recovered OP: one retry line per failed attempt, numbered from 1, then
 # one line "recovered" with the right count, and no other outcome.
 assert_recovered()
 {
-	local op=$1 retries recovered numbers
+	local op=$1 lines=() line
 
-	show_log
-	retries=$(log_count " WARN retry op=$op ")
-	recovered=$(log_count " INFO recovered op=$op ")
-	[ "$retries" -ge 1 ] || fail "no line 'retry op=$op' in the log"
-	[ "$recovered" -eq 1 ] || fail "$recovered lines 'recovered op=$op' in the log, not 1"
+	RETRIES=0
+	[ ! -e "$CASE_DIR/log" ] || mapfile -t lines <"$CASE_DIR/log"
+	for line in "${lines[@]}"; do
+		[[ $line =~ ' retry ' ]] || continue
+		RETRIES=$((RETRIES + 1))
+		[[ $line =~ " WARN retry op=$op ".*" attempt=$RETRIES/" ]] ||
+			fail "retry $RETRIES in the log is of something else than $op, or another number"
+	done
+	[ "$RETRIES" -ge 1 ] || fail "no line 'retry op=$op' in the log"
+	[ "$(log_count " INFO recovered op=$op ")" -eq 1 ] || fail "not 1 line 'recovered op=$op'"
 	[ "$(log_count ' gave-up | suppressed | abandoned ')" -eq 0 ] ||
 		fail "the log tells of another outcome as well"
-	[ "$(log_count ' retry ')" -eq "$retries" ] || fail "retries of something else than $op"
-	numbers=$(sed -nE 's/.* WARN retry .* attempt=([0-9]+)\/.*/\1/p' "$CASE_DIR/log")
-	[ "$numbers" = "$(seq "$retries")" ] || fail "attempts are not numbered 1 to $retries"
-	[ "$(log_count " recovered op=$op .*attempts=$((retries + 1)) ")" -eq 1 ] ||
-		fail "'recovered' does not count $((retries + 1)) attempts"
-	RETRIES=$retries
+	[ "$(log_count " recovered op=$op .*attempts=$((RETRIES + 1)) ")" -eq 1 ] ||
+		fail "'recovered' does not count $((RETRIES + 1)) attempts"
+}
+
+# ---- whole stories --------------------------------------------------------
+
+# late STATUS TEXT COMMAND FLAKY-ARGUMENTS: fails alone against a server that
+# starts late, succeeds with the library.
+# STATUS: the exit status of a success; "any" if it tells nothing.
+late()
+{
+	local status=$1 text=$2 command=$3
+
+	shift 3
+	start_late "$@"
+	bare "$command"
+	! said bare "$text" || fail "the bare run did not fail"
+	[ "$status" = any ] || [ "$RC" -ne "$status" ] || fail "the bare run ended with $RC"
+	with_library "$command"
+	said lib "$text" || fail "'$text' is not in the output (exit status $RC)"
+	[ "$status" = any ] || [ "$RC" -eq "$status" ] || fail "exit status $RC"
+}
+
+# rescued PROGRAM STATUS TEXT COMMAND FLAKY-ARGUMENTS: late, and the log has every
+# failed attempt (as many as the kernel counted) and one recovery.
+rescued()
+{
+	need "$1"
+	shift
+	late "$@"
+	assert_recovered connect
+	all_failures_logged
+}
+
+all_failures_logged()
+{
+	[ "$FAILED_ON_WIRE" -eq "$RETRIES" ] ||
+		fail "$FAILED_ON_WIRE failed attempts on the wire, $RETRIES in the log"
+}
+
+# undisturbed TEXT COMMAND [NAME=VALUE ...]: where all goes well, nothing differs
+# and nothing is logged. SCRUB: what of the output differs from run to run anyway
+# (a sed script).
+SCRUB=
+undisturbed()
+{
+	local text=$1 command=$2
+
+	shift 2
+	bare "$command"
+	said bare "$text" || fail "the bare run did not reach the server"
+	with_library "$command" "$@"
+	no_log
+	[ "$OPENED" -eq "$BARE_OPENED" ] || fail "$OPENED connects instead of $BARE_OPENED"
+	[ -z "$SCRUB" ] || sed -E -i -e "$SCRUB" "$CASE_DIR"/{bare,lib}.{out,err}
+	same_as_bare
+}
+
+# both.test has two addresses, ::1 first; servers are on 127.0.0.1 only.
+two_addresses()
+{
+	write_names '127.0.0.1 localhost testhost
+::1 both.test
+127.0.0.1 both.test'
+	# Else the refusal of ::1, on which all of this stands, does not happen.
+	[ "$(getent ahosts both.test | awk 'NR == 1 { print $1 }')" = ::1 ] ||
+		fail "::1 is not the first address of both.test"
+}
+
+# two_up PROGRAM COMMAND [NAME=VALUE ...]: the refusal of ::1 goes straight to
+# the program, which walks on.
+two_up()
+{
+	need "$1"
+	shift
+	two_addresses
+	start_server --http
+	undisturbed hello-from-late "$@"
+	[ "$OPENED" -eq 2 ] || fail "$OPENED connects, not one to each of ::1 and 127.0.0.1"
+}
+
+# two_late PROGRAM COMMAND: the server is waited for, by one client.
+two_late()
+{
+	need "$1"
+	two_addresses
+	late any hello-from-late "$2" --http --count "$CASE_DIR/count"
+	[ "$(log_count ' WARN retry op=connect ')" -ge 1 ] || fail "no retry in the log"
+	[ "$(log_count ' gave-up ')" -eq 0 ] || fail "gave up on the way"
+	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# make_repository FOLDER: of git, with one commit, always the same.
+make_repository()
+{
+	git init -q -b main "$1"
+	GIT_COMMITTER_DATE='@1000000000 +0000' GIT_AUTHOR_DATE='@1000000000 +0000' \
+		git -C "$1" -c user.name=t -c user.email=t@localhost \
+		commit -q --allow-empty -m one || fail "cannot make a repository"
+}
+
+# ---- compiled programs ----------------------------------------------------
+
+compile()
+{
+	local src=$CLIENTS/src flags
+
+	case $1 in
+	javac)
+		javac -d "$BIN" "$src"/*.java
+		;;
+	rustc)
+		rustc -o "$BIN/tcp" "$src/tcp.rs" && rustc -o "$BIN/tcp_timeout" "$src/tcp_timeout.rs"
+		;;
+	cc)
+		read -r -a flags <<<"$(pkg-config --cflags --libs libpq)"
+		cc -o "$BIN/pq_poll" "$src/pq_poll.c" "${flags[@]}"
+		;;
+	esac
+}
+
+# compiled COMPILER: leaves its programs in BIN. The first case of the run that
+# needs them makes them, others wait for it.
+compiled()
+{
+	need "$1"
+	(
+		flock 9
+		[ -e "$BIN/$1.rc" ] || {
+			compile "$1" >"$BIN/$1.err" 2>&1
+			echo $? >"$BIN/$1.rc"
+		}
+	) 9>"$BIN/$1.lock"
+	[ "$(cat "$BIN/$1.rc")" = 0 ] || fail "$1: $(cat "$BIN/$1.err")"
 }
 
 # ---- around the cases -----------------------------------------------------
@@ -201,34 +379,51 @@ assert_recovered()
 write_names()
 {
 	printf '%s\n' "$1" >"$CASE_DIR/hosts"
-	mount --bind "$CASE_DIR/hosts" /etc/hosts || fail "cannot mount /etc/hosts"
 }
 
 enter_namespace()
 {
+	local name
+
 	ip link set lo up || fail "cannot bring up lo"
 	hostname testhost
 	[ -e /etc/resolv.conf ] || : >"$(realpath -m /etc/resolv.conf)"
+	write_names '127.0.0.1 localhost testhost'
 	printf 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n' >"$CASE_DIR/resolv.conf"
 	printf '%s\n' 'passwd: files' 'group: files' 'hosts: files dns' >"$CASE_DIR/nsswitch.conf"
-	if ! mount --bind "$CASE_DIR/resolv.conf" /etc/resolv.conf ||
-		! mount --bind "$CASE_DIR/nsswitch.conf" /etc/nsswitch.conf; then
-		fail "cannot mount the test's names"
-	fi
-	write_names '127.0.0.1 localhost testhost'
+	for name in hosts resolv.conf nsswitch.conf; do
+		mount --bind "$CASE_DIR/$name" "/etc/$name" || fail "cannot mount /etc/$name"
+	done
+}
+
+# Sets up RUN_DIR, what the scripts of one run share: BIN for compile, and a
+# FIFO with JOBS bytes in it; who has taken one may run a case.
+open_run()
+{
+	RUN_DIR=$1
+	export RUN_DIR
+	mkdir "$RUN_DIR/bin" && mkfifo "$RUN_DIR/places" || exit 2
+	# Kept open for reading, else the bytes are lost.
+	exec 9<>"$RUN_DIR/places"
+	printf "%${JOBS:-8}s" '' >&9
 }
 
 # The second life of the script: one case.
 dispatch()
 {
-	WORK=${CASE_WORK:-}
 	if [ "${1:-}" != --case ]; then
 		WORK=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX") || exit 2
 		trap '[ -n "${KEEP:-}" ] && echo "# left: $WORK" || rm -rf "$WORK"' EXIT
 		chmod 755 "$WORK"
-		export CASE_WORK=$WORK
+		if [ -n "${RUN_DIR:-}" ]; then
+			exec 9<>"$RUN_DIR/places"
+		else
+			open_run "$WORK"
+		fi
+		BIN=$RUN_DIR/bin
 		return
 	fi
+	BIN=$RUN_DIR/bin
 	CASE_DIR=$2
 	shift 2
 	cd "$CASE_DIR" || exit 2
@@ -239,7 +434,7 @@ dispatch()
 
 private_world()
 {
-	if [ "$(id -u)" -eq 0 ]; then
+	if [ "$EUID" -eq 0 ]; then
 		unshare -mnu -- "$@"
 	else
 		unshare -Urmnu -- "$@"
@@ -248,22 +443,21 @@ private_world()
 
 CASES=()
 
-# Starts it at once, or when one of the JOBS places is free.
+# Starts it when one of the places is free.
 add_case()
 {
 	local name=$1 dir
 
 	shift
-	dir=$WORK/$(printf '%03d' ${#CASES[@]})
+	printf -v dir '%s/%03d' "$WORK" ${#CASES[@]}
 	mkdir -p "$dir"
 	CASES+=("$name")
-	while [ "$(jobs -pr | wc -l)" -ge "${JOBS:-4}" ]; do
-		wait -n
-	done
+	read -r -N 1 -u 9
 	(
 		private_world timeout -k 5 "$CASE_LIMIT" bash "$SCRIPT" --case "$dir" "$@" \
-			>"$dir/case.out" 2>&1
+			>"$dir/case.out" 2>&1 9>&-
 		echo $? >"$dir/rc"
+		printf ' ' >&9
 	) &
 }
 
@@ -274,9 +468,10 @@ finish()
 
 	wait
 	for i in "${!CASES[@]}"; do
-		dir=$WORK/$(printf '%03d' "$i")
-		rc=$(cat "$dir/rc" 2>/dev/null || echo none)
-		why=$(cat "$dir/why" 2>/dev/null)
+		printf -v dir '%s/%03d' "$WORK" "$i"
+		rc=none why=
+		[ ! -e "$dir/rc" ] || rc=$(<"$dir/rc")
+		[ ! -e "$dir/why" ] || why=$(<"$dir/why")
 		case $rc in
 		0)
 			echo "ok ${CASES[i]}"
@@ -287,7 +482,7 @@ finish()
 		*)
 			[ "$rc" != 124 ] || why="not done after $CASE_LIMIT s"
 			echo "not ok ${CASES[i]}: ${why:-exit status $rc}"
-			(cd "$dir" && tail -v -n 15 ./*.out ./*.err 2>/dev/null) |
+			(cd "$dir" && tail -v -n 15 ./*.out ./*.err ./log 2>/dev/null) |
 				cut -c1-300 | sed '/^$/d; s/^/#   /'
 			bad=1
 			;;

@@ -5,27 +5,57 @@
 # Runs the client tests (all, or NAME.sh of this folder) and sums them up.
 # LIBRETRY_SO and TOOLS say what is tested and with what: see lib.sh.
 
-set -u
 here=$(dirname "$(realpath "$0")")
-results=$(mktemp) || exit 2
-trap 'rm -f "$results"' EXIT
-bad=0
+# shellcheck source=tests/clients/lib.sh
+. "$here/lib.sh"
 
-if [ $# -eq 0 ]; then
-	set -- blocking lookup wire same strace badconf twoaddr
-fi
+# These measure time: nothing runs beside them.
+ALONE=(heartbeat)
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX") || exit 2
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+open_run "$dir"
+
+run_one()
+{
+	bash "$here/$1.sh" >"$dir/$1" 2>&1 9>&- || : >"$dir/bad"
+	# A script that says nothing has not tested anything.
+	grep -qE '^(ok|not ok|skip) ' "$dir/$1" || echo "not ok $1: no result" >>"$dir/$1"
+}
+
+# The long ones first.
+[ $# -ne 0 ] || set -- nonblocking badconf blocking same lookup wire proxies eyeballs twoaddr strace \
+	"${ALONE[@]}"
+for name; do
+	case " ${ALONE[*]} " in
+	*" $name "*)
+		;;
+	*)
+		run_one "$name" &
+		;;
+	esac
+done
+wait
+for name in "${ALONE[@]}"; do
+	case " $* " in
+	*" $name "*)
+		run_one "$name"
+		;;
+	esac
+done
+
+passed=0 failed=0 skipped=0
 for name; do
 	echo "# $name"
-	bash "$here/$name.sh" >"$results.one" 2>&1 || bad=1
-	cat "$results.one"
-	# A script that says nothing has not tested anything.
-	grep -qE '^(ok|not ok|skip) ' "$results.one" ||
-		echo "not ok $name: no result" | tee -a "$results.one"
-	cat "$results.one" >>"$results"
-	rm -f "$results.one"
+	while IFS= read -r line; do
+		printf '%s\n' "$line"
+		case $line in
+		'ok '*) passed=$((passed + 1)) ;;
+		'not ok '*) failed=$((failed + 1)) ;;
+		'skip '*) skipped=$((skipped + 1)) ;;
+		esac
+	done <"$dir/$name"
 done
-passed=$(grep -c '^ok ' "$results")
-failed=$(grep -c '^not ok ' "$results")
-skipped=$(grep -c '^skip ' "$results")
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$bad" -eq 0 ]
+[ "$failed" -eq 0 ] && [ ! -e "$dir/bad" ]

@@ -8,8 +8,6 @@
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-PYTHON=$(command -v /usr/bin/python3 || command -v python3)
-
 # traced TAG STRACE-OPTION ... -- COMMAND: leaves TAG.calls, what came after
 # the marker. Addresses differ from run to run, and where the heap ends depends
 # on what was mapped before: such calls are left out.

@@ -5,6 +5,10 @@
 
 #include "tests/unit/under_way.h"
 
+/* What a call fails with and tells nothing about how the connect ended. */
+static const int no_outcome[] = { EAGAIN, EALREADY, EINPROGRESS, ENOTCONN,
+	                          EINTR,  EFAULT,   EINVAL };
+
 START_TEST(success_makes_no_call)
 {
 	setup();
@@ -23,7 +27,8 @@ START_TEST(success_makes_no_call)
 	begin(FD);
 	ck_assert_int_eq(pending_ask(&no_ops, NULL, FD, NULL), ANSWER_CALL);
 	ck_assert(!pending_hidden(&no_ops, NULL, FD));
-	ck_assert_int_eq(pending_result(&no_ops, NULL, FD, EALREADY), EALREADY);
+	for (size_t i = 0; i < ARRAY_LEN(no_outcome); i++)
+		ck_assert_int_eq(pending_result(&no_ops, NULL, FD, no_outcome[i]), no_outcome[i]);
 	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
 	closing(FD);
 	ck_assert_uint_eq(actions() + w.conditions.used + w.now_asked + w.event_count, 0);
@@ -61,7 +66,6 @@ END_TEST
 
 START_TEST(a_failure_is_taken_and_waited_out)
 {
-	static const int native[] = { EAGAIN, EALREADY, EINPROGRESS, ENOTCONN, EINTR };
 	int error = -1;
 
 	setup();
@@ -87,8 +91,8 @@ START_TEST(a_failure_is_taken_and_waited_out)
 	ck_assert_int_eq(event(FD, false), SIGHT_HIDE);
 	ck_assert_int_eq(result(FD, ECONNREFUSED), 0);
 	ck_assert_int_eq(result(FD, ECONNABORTED), 0);
-	for (size_t i = 0; i < ARRAY_LEN(native); i++)
-		ck_assert_int_eq(result(FD, native[i]), native[i]);
+	for (size_t i = 0; i < ARRAY_LEN(no_outcome); i++)
+		ck_assert_int_eq(result(FD, no_outcome[i]), no_outcome[i]);
 	pending_connected(&world_ops, &w, FD);
 	wait_drive(&world_ops, &w);
 	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
@@ -124,6 +128,16 @@ START_TEST(retried_until_it_succeeds)
 	ck_assert_int_eq(w.events[2].waited, 300 * DUR_MS);
 	ck_assert_uint_eq(w.dissolved, 2);
 	ck_assert_uint_eq(w.starts.used, 2);
+	assert_over();
+	/* What the kernel may say of a socket that somebody else connects. */
+	setup();
+	in_backoff(FD);
+	WORLD_SCRIPT(&w.starts, EALREADY, EISCONN);
+	next_attempt();
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	next_attempt();
+	ck_assert_int_eq(last_event()->kind, EVENT_RECOVERED);
 	assert_over();
 	/* An attempt made late was waited for longer. */
 	setup();
@@ -223,8 +237,10 @@ START_TEST(a_taken_error_that_nobody_retries_is_delivered_once)
 	ck_assert_int_eq(event(FD, true), SIGHT_SHOW_ERROR);
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW_ERROR);
 	ck_assert(!pending_hidden(&world_ops, &w, FD));
+	ck_assert_int_eq(fdtab_next_due(), w.clock + 5 * DUR_S);
 	w.clock += 6 * DUR_S;
 	wait_drive(&world_ops, &w);
+	ck_assert_int_eq(fdtab_next_due(), w.clock + 5 * DUR_S);
 	assert_delivered_once(FD, EACCES);
 	assert_over();
 	/* The same at a later attempt. */
@@ -234,6 +250,12 @@ START_TEST(a_taken_error_that_nobody_retries_is_delivered_once)
 	assert_gave_up(REASON_NOT_RETRYABLE, EPERM, 2);
 	assert_delivered_once(FD, EPERM);
 	ck_assert_int_eq(event(FD, true), SIGHT_SHOW);
+	assert_over();
+	/* Another thread's call has got one of the kernel's own meanwhile. */
+	setup();
+	owes(FD);
+	ck_assert_int_eq(result(FD, ECONNRESET), ECONNRESET);
+	ck_assert_int_eq(ask(FD, NULL), ANSWER_CALL);
 	assert_over();
 	/* Or never read. */
 	setup();
@@ -295,8 +317,11 @@ START_TEST(failures_that_are_the_programs)
 	/* A rule that names it makes a special address ours. */
 	setup();
 	set_up_native(REASON_SPECIAL);
+	rule.source.file = "libretry.conf";
+	rule.source.line = 77;
 	w.rule = &rule;
 	in_backoff(FD);
+	ck_assert_uint_eq(w.events[0].rule.line, 77);
 	closing(FD);
 	assert_over();
 }
@@ -307,6 +332,7 @@ START_TEST(observing_changes_nothing)
 	for (unsigned i = 0; i < 6; i++) {
 		setup();
 		fdtab_watch_set(FD, EP, EPOLLIN, 1);
+		w.level = LOG_DEBUG_LEVEL;
 		w.mode = i % 2 ? MODE_OBSERVE : MODE_RETRY;
 		p.nonblocking = i % 2 ? NONBLOCKING_DEFERRED : NONBLOCKING_OBSERVE;
 		begin(FD);
@@ -374,6 +400,7 @@ END_TEST
 START_TEST(an_error_that_somebody_else_has_taken)
 {
 	setup();
+	w.level = LOG_DEBUG_LEVEL;
 	begin(FD);
 	ck_assert_int_eq(fails(FD, 0), SIGHT_SHOW);
 	ck_assert_uint_eq(w.dissolved, 0);
@@ -405,19 +432,35 @@ START_TEST(connected_to_itself_counts_as_refused)
 	/* At the last attempt the truth is that nobody was there. */
 	setup();
 	p.max_attempts = 2;
-	at_attempt(FD, 2);
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ETIMEDOUT), SIGHT_HIDE);
+	next_attempt();
 	w.self_connect = true;
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW_ERROR);
 	assert_gave_up(REASON_ATTEMPTS, ECONNREFUSED, 2);
 	ck_assert_uint_eq(w.dissolved, 2);
 	assert_delivered_once(FD, ECONNREFUSED);
 	assert_over();
-	/* The first attempt is the program's own. */
 	setup();
-	begin(FD);
+	p.max_attempts = 2;
+	in_backoff(FD);
+	WORLD_SCRIPT(&w.starts, 0);
 	w.self_connect = true;
-	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	next_attempt();
+	ck_assert_uint_eq(w.dissolved, 2);
+	assert_delivered_once(FD, ECONNREFUSED);
 	assert_over();
+	/* The first attempt is the program's own. */
+	for (int looked = 0; looked < 2; looked++) {
+		setup();
+		begin(FD);
+		if (looked)
+			ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
+		w.self_connect = true;
+		ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+		ck_assert_uint_eq(actions() + w.event_count, 0);
+		assert_over();
+	}
 }
 END_TEST
 

@@ -165,9 +165,21 @@ START_TEST(attempt_timeout_of_every_attempt)
 	next_attempt();
 	assert_gave_up(REASON_ATTEMPTS, ETIMEDOUT, 3);
 	ck_assert_uint_eq(w.dissolved, 3);
+	ck_assert_uint_eq(w.errors.used, 3);
 	ck_assert_int_eq(event(FD, true), SIGHT_SHOW_ERROR);
 	ck_assert_int_gt(fdtab_next_due(), w.clock);
 	assert_delivered_once(FD, ETIMEDOUT);
+	assert_over();
+	/* Looked after in between, and no longer for that. */
+	setup();
+	p.attempt_timeout = 12 * DUR_S;
+	at_attempt(FD, 2);
+	ck_assert_int_eq(next_attempt(), 5 * DUR_S);
+	ck_assert_int_eq(next_attempt(), 5 * DUR_S);
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	ck_assert_int_eq(next_attempt(), 2 * DUR_S);
+	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
+	closing(FD);
 	assert_over();
 }
 END_TEST
@@ -266,15 +278,24 @@ START_TEST(another_address_comes_alive)
 	ck_assert_int_eq(last_event()->kind, EVENT_MOVED);
 	ck_assert_int_eq(last_event()->reason, REASON_OTHER_ADDRESS);
 	ck_assert_str_eq(w.dests[w.event_count - 1], "db:5432");
+	ck_assert_int_eq(last_event()->addr->ip[3], 2);
 	/* The program has to go there; for that, this one must fail. */
 	ck_assert_int_eq(w.started_to[1].ip[3], 1);
 	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
 	ck_assert_uint_eq(w.errors.used, 0);
 	ck_assert_int_eq(result(FD, ECONNREFUSED), ECONNREFUSED);
-	assert_gave_up(REASON_OTHER_ADDRESS, ECONNREFUSED, 3);
+	/* How it ends is for the connect to the other one to say. */
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
 	ck_assert(names_take_pending(&name, 5432, &attempts, &waited));
-	ck_assert_uint_eq(attempts, 2);
+	ck_assert_uint_eq(attempts, 3);
 	ck_assert_int_eq(waited, 300 * DUR_MS);
+	/* A non-blocking one says it when its first attempt succeeds. */
+	names_set_pending(&name, 5432, attempts, waited);
+	begin(FD + 1);
+	ck_assert_int_eq(pending_event(&world_ops, &w, FD + 1, false), SIGHT_SHOW);
+	ck_assert_int_eq(last_event()->kind, EVENT_RECOVERED);
+	ck_assert_uint_eq(last_event()->attempts, 4);
+	ck_assert(!names_any_pending());
 	assert_over();
 	/* It fails at once, or not at all. */
 	for (int error = 0; error <= ECONNREFUSED; error += ECONNREFUSED) {
@@ -287,7 +308,7 @@ START_TEST(another_address_comes_alive)
 		ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
 		ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 1);
 		if (error) {
-			assert_gave_up(REASON_OTHER_ADDRESS, ECONNREFUSED, 2);
+			ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
 			assert_delivered_once(FD, ECONNREFUSED);
 		} else {
 			ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
@@ -382,11 +403,34 @@ START_TEST(no_wait_passes_the_deadline)
 	assert_over();
 	/* A wait that ends just at it is one that passes it. */
 	setup();
+	name_db(pair, 2);
 	p.deadline = 100 * DUR_MS;
 	begin(FD);
 	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW_ERROR);
+	ck_assert_int_eq(names_exhausted_at(&name, 5432), w.clock);
 	assert_delivered_once(FD, ECONNREFUSED);
 	assert_over();
+}
+END_TEST
+
+/* Decorrelated jitter draws under three times the wait before. */
+START_TEST(a_wait_knows_the_one_before)
+{
+	int64_t longest = 0;
+
+	for (unsigned seed = 0; seed < 50; seed++) {
+		setup();
+		prng_seed(&w.random, seed);
+		p.backoff.jitter = JITTER_DECORRELATED;
+		in_backoff(FD);
+		ck_assert_int_le(next_attempt(), 300 * DUR_MS);
+		ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+		if (last_event()->wait > longest)
+			longest = last_event()->wait;
+		closing(FD);
+		assert_over();
+	}
+	ck_assert_int_gt(longest, 300 * DUR_MS);
 }
 END_TEST
 
@@ -395,4 +439,5 @@ UNIT_MAIN("pending_attempts", &failures_at_once, &failures_at_once_that_are_the_
           &attempt_timeout_of_every_attempt, &attempt_timeout_of_what_is_not_retried,
           &looked_after, &another_address_comes_alive,
           &a_name_is_used_up_when_the_program_gets_the_error, &a_stop_signal_ends_retrying,
-          &no_wait_passes_the_deadline)
+          &no_wait_passes_the_deadline,
+          &a_wait_knows_the_one_before)

@@ -154,6 +154,16 @@ START_TEST(exclusive_registrations)
 	ck_assert_uint_eq(parked(FD, EP), 0);
 	assert_delivered_once(FD, ECONNREFUSED);
 	assert_over();
+	/* Whichever of them it is. */
+	setup();
+	fdtab_watch_set(FD, EP, EPOLLIN | EPOLLEXCLUSIVE, 1);
+	fdtab_watch_set(FD, EP2, EPOLLIN, 2);
+	begin(FD);
+	WORLD_SCRIPT(&w.ctl_results, EINVAL, 0);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW_ERROR);
+	ck_assert_uint_eq(parked(FD, EP2), 0);
+	closing(FD);
+	assert_over();
 	/* Read by the program: it keeps what it has read. */
 	setup();
 	fdtab_watch_set(FD, EP, EPOLLIN | EPOLLEXCLUSIVE, 2);
@@ -241,6 +251,17 @@ START_TEST(events_of_unknown_registrations)
 		closing(FD);
 		assert_over();
 	}
+	setup();
+	owes(FD);
+	w.mode = MODE_OBSERVE;
+	begin(FD + 1);
+	ck_assert_int_eq(fails(FD + 1, ECONNREFUSED), SIGHT_SHOW);
+	pending_unknown_event(&world_ops, &w);
+	ck_assert_int_eq(state_of(FD), PEND_FAILED);
+	ck_assert_int_eq(state_of(FD + 1), PEND_REPORTED);
+	closing(FD);
+	closing(FD + 1);
+	assert_over();
 }
 END_TEST
 

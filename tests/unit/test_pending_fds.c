@@ -6,6 +6,14 @@
 
 START_TEST(closed)
 {
+	struct watch found;
+
+	/* Without a record, its registrations go. */
+	setup();
+	fdtab_watch_set(FD, EP, EPOLLIN, 1);
+	pending_closing(&no_ops, NULL, FD);
+	ck_assert(!watch_of(FD, EP, &found));
+	assert_over();
 	/* Before anything failed, nobody is told. */
 	setup();
 	begin(FD);
@@ -88,6 +96,15 @@ START_TEST(a_dup_from_before_the_connect)
 	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 0);
 	closing(DUP);
 	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	assert_over();
+	/* A dup that is closed unseen is nobody's. */
+	setup();
+	begin(FD);
+	fdtab_dup(EP, LATE);
+	w.identities[LATE] = 0;
+	ck_assert_int_eq(ask(LATE, NULL), ANSWER_CALL);
+	ck_assert_int_eq(state_of(LATE), PEND_FREE);
+	closing(FD);
 	assert_over();
 }
 END_TEST
@@ -272,63 +289,74 @@ static void do_unknown(void)
 	pending_unknown_event(&world_ops, &w);
 }
 
+static const struct {
+	void (*reach)(void);
+	void (*then)(void);
+	enum event_kind line; /* EVENT_KINDS: none */
+} encounters[] = {
+	{ at_begin, do_bad_event, EVENT_ABANDONED },
+	{ at_begin, do_good_event, EVENT_ABANDONED },
+	{ at_begin, do_result, EVENT_ABANDONED },
+	{ at_begin, do_isconn, EVENT_ABANDONED },
+	{ at_begin, do_connected, EVENT_ABANDONED },
+	{ at_begin, do_closing, EVENT_ABANDONED },
+	{ at_begin, do_withdraw, EVENT_ABANDONED },
+	{ at_begin, do_drive, EVENT_ABANDONED },
+	{ at_begin, do_unknown, EVENT_KINDS },
+	{ at_backoff, do_bad_event, EVENT_ABANDONED },
+	{ at_backoff, do_good_event, EVENT_ABANDONED },
+	{ at_backoff, do_hidden, EVENT_ABANDONED },
+	{ at_backoff, do_ask, EVENT_ABANDONED },
+	{ at_backoff, do_closing, EVENT_ABANDONED },
+	{ at_backoff, do_withdraw, EVENT_ABANDONED },
+	{ at_backoff, do_epoll_ctl, EVENT_ABANDONED },
+	{ at_backoff, do_swallowed, EVENT_ABANDONED },
+	{ at_backoff, do_drive, EVENT_ABANDONED },
+	{ at_failed, do_bad_event, EVENT_KINDS },
+	{ at_failed, do_ask, EVENT_KINDS },
+	{ at_failed, do_closing, EVENT_KINDS },
+	{ at_failed, do_withdraw, EVENT_KINDS },
+	{ at_failed, do_drive, EVENT_KINDS },
+	{ at_observed, do_drive, EVENT_KINDS },
+	{ at_observed, do_result, EVENT_KINDS },
+	{ at_reported, do_result, EVENT_GAVE_UP },
+	{ at_reported, do_closing, EVENT_GAVE_UP },
+	{ at_reported, do_withdraw, EVENT_GAVE_UP },
+	{ at_reported, do_drive, EVENT_GAVE_UP },
+};
+
+/* Whatever that one is doing; or it is a file, or nothing at all. */
+static const struct {
+	uint64_t identity;
+	enum condition condition;
+} others[] = {
+	{ WORLD_OTHER, CONDITION_CLOSED },
+	{ WORLD_OTHER, CONDITION_TRYING },
+	{ WORLD_OTHER, CONDITION_CONNECTED },
+	{ 0, CONDITION_OTHER },
+};
+
 START_TEST(another_socket_is_left_alone)
 {
-	static const struct {
-		void (*reach)(void);
-		void (*then)(void);
-		enum event_kind line; /* EVENT_KINDS: none */
-	} rows[] = {
-		{ at_begin, do_bad_event, EVENT_ABANDONED },
-		{ at_begin, do_good_event, EVENT_ABANDONED },
-		{ at_begin, do_result, EVENT_ABANDONED },
-		{ at_begin, do_isconn, EVENT_ABANDONED },
-		{ at_begin, do_connected, EVENT_ABANDONED },
-		{ at_begin, do_closing, EVENT_ABANDONED },
-		{ at_begin, do_withdraw, EVENT_ABANDONED },
-		{ at_begin, do_drive, EVENT_ABANDONED },
-		{ at_begin, do_unknown, EVENT_KINDS },
-		{ at_backoff, do_bad_event, EVENT_ABANDONED },
-		{ at_backoff, do_good_event, EVENT_ABANDONED },
-		{ at_backoff, do_hidden, EVENT_ABANDONED },
-		{ at_backoff, do_ask, EVENT_ABANDONED },
-		{ at_backoff, do_closing, EVENT_ABANDONED },
-		{ at_backoff, do_withdraw, EVENT_ABANDONED },
-		{ at_backoff, do_epoll_ctl, EVENT_ABANDONED },
-		{ at_backoff, do_swallowed, EVENT_ABANDONED },
-		{ at_backoff, do_drive, EVENT_ABANDONED },
-		{ at_failed, do_bad_event, EVENT_KINDS },
-		{ at_failed, do_ask, EVENT_KINDS },
-		{ at_failed, do_closing, EVENT_KINDS },
-		{ at_failed, do_withdraw, EVENT_KINDS },
-		{ at_failed, do_drive, EVENT_KINDS },
-		{ at_observed, do_drive, EVENT_KINDS },
-		{ at_observed, do_result, EVENT_KINDS },
-		{ at_reported, do_result, EVENT_GAVE_UP },
-		{ at_reported, do_closing, EVENT_GAVE_UP },
-		{ at_reported, do_withdraw, EVENT_GAVE_UP },
-		{ at_reported, do_drive, EVENT_GAVE_UP },
-	};
-
-	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+	for (size_t n = 0; n < ARRAY_LEN(others) * ARRAY_LEN(encounters); n++) {
+		size_t i = n / ARRAY_LEN(others);
 		unsigned before;
 
 		setup();
 		fdtab_watch_set(FD, EP, EPOLLIN, 1);
-		rows[i / 2].reach();
-		/* Even a file, or nothing at all. */
-		w.identities[FD] = i % 2 ? 0 : WORLD_OTHER;
-		w.conditions.rest = i % 2 ? CONDITION_OTHER : CONDITION_CLOSED;
+		encounters[i].reach();
+		w.identities[FD] = others[n % ARRAY_LEN(others)].identity;
+		w.conditions.rest = others[n % ARRAY_LEN(others)].condition;
 		before = actions();
 		w.event_count = 0;
-		rows[i / 2].then();
-		ck_assert_msg(actions() == before, "row %zu: touched", i / 2);
-		ck_assert_msg(fdtab_busy() == 0, "row %zu: lives on", i / 2);
-		if (rows[i / 2].line != EVENT_KINDS)
-			ck_assert_msg(w.event_count == 1 && w.events[0].kind == rows[i / 2].line,
-			              "row %zu: log", i / 2);
+		encounters[i].then();
+		ck_assert_msg(actions() == before, "row %zu: touched", i);
+		ck_assert_msg(fdtab_busy() == 0, "row %zu: lives on", i);
+		if (encounters[i].line != EVENT_KINDS)
+			ck_assert_msg(w.event_count == 1 && w.events[0].kind == encounters[i].line,
+			              "row %zu: log", i);
 		else
-			ck_assert_msg(w.event_count == 0, "row %zu: log", i / 2);
+			ck_assert_msg(w.event_count == 0, "row %zu: log", i);
 		assert_over();
 	}
 }

@@ -94,6 +94,7 @@ struct world {
 	struct prng random;
 	struct event events[WORLD_MAX];
 	char dests[WORLD_MAX][DEST_TEXT_MAX];
+	struct addr addrs[WORLD_MAX];
 	unsigned event_count;
 	enum log_level level;
 };
@@ -321,6 +322,10 @@ static void world_log(void *ctx, const struct event *e)
 	if (e->dest)
 		snprintf(w->dests[i], sizeof(w->dests[i]), "%s", e->dest);
 	w->events[i].dest = w->dests[i];
+	if (e->addr) {
+		w->addrs[i] = *e->addr;
+		w->events[i].addr = &w->addrs[i];
+	}
 	w->event_count++;
 }
 
