@@ -37,7 +37,7 @@ TEST_EXTENSIONS = .sh .pt
 PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
 CLIENT_TESTS = badconf.sh blocking.sh eyeballs.sh heartbeat.sh lib.sh lookup.sh nonblocking.sh \
-	proxies.sh run.sh same.sh strace.sh twoaddr.sh wire.sh
+	proxies.sh run.sh same.sh stories.sh strace.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \
 	tests/clients/src/client.js tests/clients/src/family.py tests/clients/src/heartbeat.js \
@@ -52,7 +52,7 @@ check-clients: all $(check_PROGRAMS) $(check_LTLIBRARIES)
 
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. TSan slows the preload tests beyond their time
-# bounds, so it sees the unit tests, threads and all.
+# bounds, so it sees the unit tests, threads and all, and the one made for it.
 SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 	test -f Makefile || $(abs_top_srcdir)/configure -q $(2) CFLAGS="-O1 -g"; \
 	$(MAKE) -j$$(nproc) check TESTS= >/dev/null; $(MAKE) check
@@ -60,7 +60,8 @@ SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 check-asan:
 	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror)
 check-tsan:
-	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror) TESTS="$$(echo $(UNIT_TESTS))"
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror) \
+		TESTS="$$(echo $(UNIT_TESTS)) tests/preload/evstress.pt"
 # Check's fork mode would hide leaks from valgrind.
 VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite

@@ -68,8 +68,10 @@ struct engine_ops {
 	/*
 	 * For connects under way (engine/pending). enter and leave bracket what
 	 * must not be jumped out of: signals and cancellation are held back.
+	 * False, and nothing is held: this is not the process that the records
+	 * are about (a vfork child), leave them alone.
 	 */
-	void (*enter)(void *ctx);
+	bool (*enter)(void *ctx);
 	void (*leave)(void *ctx);
 	/* What is configured for <sa>, by the look-ups of <thread> first; false
 	 * if it is no destination of ours. */

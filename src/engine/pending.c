@@ -73,7 +73,8 @@ int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
 
 	if (!may_be_deferred(t))
 		return error;
-	ops->enter(ctx);
+	if (!ops->enter(ctx))
+		return error;
 	if (!new_record(&a, ops, ctx, call)) {
 		ops->leave(ctx);
 		return error;
@@ -99,6 +100,10 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 		return SIGHT_SHOW;
 	if (!act_ours(a)) {
 		act_last_word(a, PEND_CONNECTING);
+	} else if (act_condition(a) == CONDITION_TRYING) {
+		/* The event was another descriptor's, with the same data. */
+		act_release(a, PEND_CONNECTING);
+		return SIGHT_SHOW;
 	} else if (!act_recovered(a)) {
 		if (act_retry(a, ECONNREFUSED))
 			return SIGHT_HIDE;
@@ -299,6 +304,7 @@ static LR_NOINLINE int result(struct act *a, int error, bool *again)
 {
 	enum pend_state was = pend_state(&a->ref);
 	struct pending *p = a->ref.p;
+	enum condition is;
 	enum fate fate;
 
 	*again = !act_claim(a);
@@ -311,8 +317,11 @@ static LR_NOINLINE int result(struct act *a, int error, bool *again)
 	}
 	if (was == PEND_REPORTED || p->last) {
 		act_reported(a, error);
-	} else if (act_condition(a) == CONDITION_CONNECTED) {
-		act_recovered(a);
+	} else if ((is = act_condition(a)) != CONDITION_CLOSED) {
+		/* Connected and broken by now, or another kind of socket under an
+		 * old number. */
+		if (is == CONDITION_CONNECTED)
+			act_recovered(a);
 	} else if ((fate = act_judge(a, error)) == FATE_OBSERVED) {
 		act_reported(a, error);
 	} else if (fate == FATE_OURS && act_retry(a, error)) {
@@ -407,6 +416,12 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 		return;
 	}
 	was = pend_state(&a.ref);
+	if (was == PEND_CONNECTING && !atomic_load(&a.ref.p->identity)) {
+		/* Nothing ever happened: nothing to say, and no system call. */
+		if (fdtab_forget(fd, &a.ref, &alone) && alone)
+			fdtab_drop(&a.ref);
+		return;
+	}
 	if (!act_claim(&a)) {
 		if (fdtab_forget(fd, &a.ref, &alone) && alone)
 			closed_meanwhile(&a);
@@ -432,6 +447,10 @@ void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 	if (!act_find(&a, ops, ctx, fd))
 		return;
 	was = pend_state(&a.ref);
+	if (was == PEND_CONNECTING && !atomic_load(&a.ref.p->identity)) {
+		fdtab_drop(&a.ref);
+		return;
+	}
 	if (!act_claim(&a))
 		return;
 	act_last_word(&a, was);
@@ -545,6 +564,17 @@ static enum pend_state left_to_program(struct act *a, enum pend_state was)
 		p->why = REASON_NONBLOCKING;
 	check_later(a, a->ops->now(a->ctx));
 	return PEND_REPORTED;
+}
+
+bool pending_any_unwatched(void)
+{
+	struct pend_ref ref;
+
+	for (unsigned at = 0; fdtab_next(&at, &ref);)
+		if ((pend_state(&ref) == PEND_CONNECTING || pend_state(&ref) == PEND_BACKOFF) &&
+		    !has_watch(ref.p))
+			return true;
+	return false;
 }
 
 void pending_unknown_event(const struct engine_ops *ops, void *ctx)

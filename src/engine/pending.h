@@ -111,6 +111,10 @@ bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op
  */
 void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd);
 
+/* Whether a connect under way has no registration that we know: only then can an
+ * event that belongs to none be its. */
+bool pending_any_unwatched(void);
+
 /*
  * An event with an error in set <epfd> belongs to no registration that was
  * seen, and the kernel does not tell to which: what the program makes of it is

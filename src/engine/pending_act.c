@@ -50,7 +50,8 @@ bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd)
 
 bool act_claim(struct act *a)
 {
-	a->ops->enter(a->ctx);
+	if (!a->ops->enter(a->ctx))
+		return false;
 	if (fdtab_claim(&a->ref))
 		return true;
 	a->ops->leave(a->ctx);
@@ -388,7 +389,11 @@ static bool park_one(struct act *a, int fd, const struct watch *w)
 		fdtab_watch_park(fd, w->epfd, PARKED);
 	else if (rc == ENOENT || rc == EBADF)
 		fdtab_watch_del(fd, w->epfd);
-	return rc != EINVAL; /* EPOLLEXCLUSIVE cannot be modified */
+	/* An exclusive one cannot be modified. Else the set's number has become
+	 * something else unseen. */
+	if (rc == EINVAL && !(w->events & EPOLLEXCLUSIVE))
+		fdtab_watch_del(fd, w->epfd);
+	return rc != EINVAL || !(w->events & EPOLLEXCLUSIVE);
 }
 
 bool act_park(struct act *a)

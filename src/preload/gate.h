@@ -32,12 +32,14 @@ static inline bool gate_idle_through(void)
 }
 
 /* The gate is not idle: binds the real functions if nobody has. True: there is
- * a connect under way. errno untouched. */
+ * a connect under way, and it is this process's. A vfork child shares our memory;
+ * it is asked for (getpid) once something failed. errno untouched. */
 static inline bool gate_open(void)
 {
 	if (fdtab_busy() & FDTAB_CLOSED)
 		runtime_init();
-	return (fdtab_busy() & ~FDTAB_CLOSED) != 0;
+	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 &&
+	       (fdtab_next_due() == DUR_NONE || runtime_owns_process());
 }
 
 #endif

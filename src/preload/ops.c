@@ -215,9 +215,14 @@ static int op_listening(void *ctx, const struct addr *a)
 	return probe_listening(a);
 }
 
-static void op_enter(void *ctx)
+/* With signals held back no changed file would be read: that is done here. */
+static bool op_enter(void *ctx)
 {
+	if (!runtime_owns_process())
+		return false;
+	runtime_config();
 	signal_hold(ctx);
+	return true;
 }
 
 static void op_leave(void *ctx)
@@ -266,6 +271,9 @@ static int op_take_error(void *ctx, int fd)
 static enum condition op_condition(void *ctx, int fd)
 {
 	(void)ctx;
+	/* A program that is told by SIGIO knows of a failure before we do. */
+	if (sys_fcntl(fd, F_GETFL, 0) & O_ASYNC)
+		return CONDITION_OTHER;
 	return probe_condition(fd);
 }
 

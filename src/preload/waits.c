@@ -57,6 +57,7 @@ static void begin(struct wait_clock *w, int64_t length, int64_t entry)
 	if (entry == WAITS_NOW && length > 0 && length != DUR_NONE)
 		w->entry = clock_at_entry();
 	w->deadline = 0;
+	w->due = DUR_NONE;
 	w->going = false;
 	w->own = true;
 	w->held = false;
@@ -82,6 +83,11 @@ bool waits_begin_timeval(struct wait_clock *w, const struct timeval *timeout, in
 		return false;
 	begin(w, timeout ? ns_of_timeval(timeout) : DUR_NONE, entry);
 	return true;
+}
+
+void waits_look(struct wait_clock *w)
+{
+	w->due = wait_until(DUR_NONE);
 }
 
 void waits_was_called(struct wait_clock *w)
@@ -142,11 +148,11 @@ static int64_t limit(struct wait_clock *w)
 	int64_t until;
 
 	w->going = true;
-	if (w->length == 0 || (first && wait_until(DUR_NONE) == DUR_NONE))
+	if (w->length == 0 || (first && w->due == DUR_NONE))
 		return w->length;
-	until = wait_until(deadline(w));
-	w->own = until == deadline(w);
-	return left(until);
+	until = deadline(w);
+	w->own = until <= w->due;
+	return left(w->own ? until : w->due);
 }
 
 int waits_limit_ms(struct wait_clock *w)

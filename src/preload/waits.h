@@ -5,6 +5,7 @@
  *     waits_begin_...(&w, timeout, WAITS_NOW);
  *     for (;;) {
  *             wait_drive(&preload_ops, &hold);
+ *             waits_look(&w);
  *             ... what is hidden ...
  *             if (!waits_enter(&w, mask))
  *                     return -1;                        (errno is EINTR)
@@ -40,6 +41,7 @@ struct wait_clock {
 	int64_t length;   /* ns, as the program gave it; 0: one look; DUR_NONE */
 	int64_t entry;    /* clock_at_entry(), if 0 < length < DUR_NONE */
 	int64_t deadline; /* ns, kernel's monotonic clock; 0: not needed yet */
+	int64_t due;      /* when the next retry is, at waits_look() */
 	bool going;       /* a real call has been made */
 	bool own;         /* the real call's limit is the program's own */
 	bool held;        /* .hold is in force */
@@ -60,6 +62,11 @@ bool waits_timed_timeval(const struct timeval *timeout);
 bool waits_begin_ms(struct wait_clock *w, int timeout, int64_t entry);
 bool waits_begin_timespec(struct wait_clock *w, const struct timespec *timeout, int64_t entry);
 bool waits_begin_timeval(struct wait_clock *w, const struct timeval *timeout, int64_t entry);
+
+/* Notes when the next retry is due: before it is looked which descriptors are
+ * hidden, since another thread may make that retry in between, and the wait must
+ * then end soon for the descriptor to be shown to the kernel again. */
+void waits_look(struct wait_clock *w);
 
 /* The wait's first real call was made before waits_begin_...(), with the
  * program's own time-out, and has returned. */

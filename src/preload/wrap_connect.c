@@ -164,14 +164,62 @@ static bool is_programs_affair(int error)
 	       error == EFAULT || error == EINVAL || error == ENOTSOCK || error == EAFNOSUPPORT;
 }
 
-/* The real call has failed. What the kernel goes on with (most non-blocking
+/*
+ * <fd> stands in an epoll set, and other threads may wait there: on this machine
+ * the refusal can reach them before connect() has returned to us. So the record
+ * is begun before the call. (What the address holds has not been checked by the
+ * kernel then; one that cannot be read would fault here, with EFAULT lost.)
+ */
+static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                                 int64_t attempt_timeout)
+{
+	int entry_errno = errno;
+	struct pend_ref ref;
+	int rc;
+
+	under_way(fd, sa, len, began, attempt_timeout);
+	errno = entry_errno;
+	rc = real.connect(fd, sa, len);
+	if (rc != 0 && errno == EINPROGRESS)
+		return -1;
+	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
+		fdtab_drop(&ref);
+	return rc;
+}
+
+static LR_NOINLINE bool is_watched(int fd)
+{
+	struct watch w;
+
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, &w))
+			return true;
+	return false;
+}
+
+static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	return lr_unlikely(!__libc_single_threaded) && fdtab_knows(fd) && is_watched(fd) && sa &&
+	       len <= sizeof(struct sockaddr_storage);
+}
+
+/* The program's own call. With EINPROGRESS it is remembered. */
+static int first_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                      int64_t attempt_timeout)
+{
+	if (others_may_wait(fd, sa, len))
+		return announced(fd, sa, len, began, attempt_timeout);
+	if (lr_likely(real.connect(fd, sa, len) == 0))
+		return 0;
+	return errno == EINPROGRESS ? under_way(fd, sa, len, began, attempt_timeout) : -1;
+}
+
+/* first_call() has failed. What the kernel goes on with (most non-blocking
  * connects), and what is the program's own affair, is no failure to us. */
 static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int entry_errno)
 {
-	if (errno == EINPROGRESS)
-		return under_way(fd, sa, len, began, DUR_NONE);
-	if (is_programs_affair(errno))
+	if (errno == EINPROGRESS || is_programs_affair(errno))
 		return -1;
 	return failed(fd, sa, len, began, entry_errno);
 }
@@ -205,10 +253,8 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 			              entry_errno);
 	}
 	errno = entry_errno;
-	if (real.connect(fd, sa, len) == 0)
+	if (first_call(fd, sa, len, began, attempt_timeout) == 0)
 		return 0;
-	if (errno == EINPROGRESS)
-		return under_way(fd, sa, len, began, attempt_timeout);
 	return refused(fd, sa, len, began, entry_errno);
 }
 
@@ -256,9 +302,10 @@ static enum answer ask(int fd, int *error)
 	enum answer answer = pending_ask(&preload_ops, &hold, fd, error);
 
 	while (answer == ANSWER_PENDING && !probe_nonblocking(fd)) {
-		if (wrap_poll(&p, 1, -1) < 0 && (errno != EINTR || signal_may_interrupt())) {
+		if (wrap_poll(&p, 1, -1) < 0) {
 			*error = errno;
-			return ANSWER_ERROR;
+			if (*error != EINTR || signal_may_interrupt())
+				return ANSWER_ERROR;
 		}
 		answer = pending_ask(&preload_ops, &hold, fd, error);
 	}
@@ -267,105 +314,82 @@ static enum answer ask(int fd, int *error)
 	return answer;
 }
 
-static bool has_record(int fd)
-{
-	struct pend_ref ref;
+enum outcome {
+	OUTCOME_KNOWN,  /* *error is the answer */
+	OUTCOME_HIDDEN, /* it failed, and is retried */
+	OUTCOME_OTHER   /* *error is that of another connect than the one under way */
+};
 
-	return fdtab_find(fd, &ref);
-}
-
-/* The real call, on a socket whose connect is under way. False: a new connect
- * has begun. */
-static bool call_again(int fd, const struct sockaddr *sa, socklen_t len, int *error)
+/* The real call on a socket whose connect goes on in the kernel. What it tells is
+ * believed of the connect under way if it names the same destination: else the
+ * number is another socket's by now, or the program ends it with AF_UNSPEC. */
+static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len, int *error)
 {
 	struct signal_hold hold;
+	struct pend_ref ref;
+	int told = real.connect(fd, sa, len) == 0 ? 0 : errno;
 
-	*error = real.connect(fd, sa, len) == 0 ? 0 : errno;
-	if (*error == EINPROGRESS)
-		return false;
-	if (*error == 0 || *error == EISCONN) {
-		int told = *error;
-
-		/* 0 if it was connected to itself, and is retried. */
-		*error = pending_result(&preload_ops, &hold, fd, EISCONN);
-		*error = *error == EISCONN ? told : *error ? *error : EALREADY;
-	} else if (*error != EALREADY && runtime_owns_process()) {
-		*error = pending_result(&preload_ops, &hold, fd, *error);
-		if (*error == 0)
-			*error = EALREADY;
+	*error = told;
+	if (told != 0 && told != EISCONN && told != EINPROGRESS && is_programs_affair(told))
+		return OUTCOME_KNOWN;
+	if (told == EINPROGRESS || !fdtab_find(fd, &ref) || ref.p->len != len ||
+	    memcmp(&ref.p->sa, sa, len) != 0) {
+		pending_withdraw(&preload_ops, &hold, fd);
+		if (told == EINPROGRESS)
+			under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+		return told == 0 || told == EINPROGRESS ? OUTCOME_KNOWN : OUTCOME_OTHER;
 	}
-	return true;
+	*error = pending_result(&preload_ops, &hold, fd, told ? told : EISCONN);
+	if (*error == EISCONN)
+		*error = told;
+	/* 0 stands for hidden there; it may be a socket connected to itself. */
+	else if (*error == 0)
+		return OUTCOME_HIDDEN;
+	return OUTCOME_KNOWN;
+}
+
+static bool is_unspec(const struct sockaddr *sa, socklen_t len)
+{
+	return len >= sizeof(sa->sa_family) && sys_readable(sa) && sa->sa_family == AF_UNSPEC;
 }
 
 /*
  * <fd> has a connect under way already. Programs connect a second time to learn
  * how the first ended (hiredis, haproxy, Perl, Ruby), or to end it (AF_UNSPEC).
- * True: *rc is the answer, with errno. Without a failure no system call is made
- * but the program's.
+ * OUTCOME_KNOWN: *error is the answer. OUTCOME_OTHER: a connect of its own, not
+ * made yet, or failed with *error. Without a failure no system call is made but
+ * the program's.
  */
-static LR_NOINLINE bool connect_again(int fd, const struct sockaddr *sa, socklen_t len, int *rc)
+static LR_NOINLINE enum outcome connect_again(int fd, const struct sockaddr *sa, socklen_t len,
+                                              int *error)
 {
 	struct signal_hold hold;
 	struct pend_ref ref;
-	int entry_errno = errno;
-	int error = 0;
+	enum outcome outcome;
 
-	if (!gate_open() || !fdtab_find(fd, &ref) ||
-	    (pend_state(&ref) != PEND_CONNECTING && !runtime_owns_process()))
-		return false;
-	if (len == sizeof(*sa) && sys_readable(sa) && sa->sa_family == AF_UNSPEC) {
-		pending_withdraw(&preload_ops, &hold, fd);
-		return false;
-	}
-	if (ask(fd, &error) == ANSWER_CALL) {
-		if (!has_record(fd))
-			return false;
-		if (!call_again(fd, sa, len, &error)) {
-			/* Another thread saw the first one fail meanwhile, and had
-			 * it in backoff. */
-			pending_withdraw(&preload_ops, &hold, fd);
-			under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
-			error = EINPROGRESS;
+	*error = 0;
+	while (gate_open() && fdtab_find(fd, &ref)) {
+		if (pend_state(&ref) != PEND_CONNECTING) {
+			if (!runtime_owns_process())
+				return OUTCOME_OTHER;
+			if (is_unspec(sa, len)) {
+				pending_withdraw(&preload_ops, &hold, fd);
+				return OUTCOME_OTHER;
+			}
+			if (ask(fd, error) != ANSWER_CALL)
+				return OUTCOME_KNOWN;
+			if (!fdtab_find(fd, &ref))
+				return OUTCOME_OTHER;
 		}
+		outcome = call_again(fd, sa, len, error);
+		if (outcome != OUTCOME_HIDDEN)
+			return outcome;
+		*error = EALREADY;
+		if (probe_nonblocking(fd))
+			return OUTCOME_KNOWN;
 	}
-	*rc = finish(error, entry_errno);
-	return true;
-}
-
-/*
- * <fd> stands in an epoll set, and other threads may wait there: on this machine
- * the refusal can reach them before connect() has returned to us. So the record
- * is begun before the call. (What the address holds has not been checked by the
- * kernel then; one that cannot be read would fault here, with EFAULT lost.)
- */
-static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
-{
-	struct pend_ref ref;
-	int rc;
-
-	under_way(fd, sa, len, began, DUR_NONE);
-	rc = real.connect(fd, sa, len);
-	if (rc != 0 && errno == EINPROGRESS)
-		return -1;
-	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
-		fdtab_drop(&ref);
-	return rc;
-}
-
-static LR_NOINLINE bool is_watched(int fd)
-{
-	struct watch w;
-
-	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (fdtab_watch_get(fd, i, &w))
-			return true;
-	return false;
-}
-
-static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
-{
-	return lr_unlikely(!__libc_single_threaded) && fdtab_knows(fd) && is_watched(fd) && sa &&
-	       len <= sizeof(struct sockaddr_storage);
+	*error = 0;
+	return OUTCOME_OTHER;
 }
 
 int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
@@ -373,6 +397,7 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	int entry_errno = errno;
 	unsigned gate = gate_now();
 	int64_t began;
+	int error;
 	int rc;
 
 	if (lr_unlikely(gate)) {
@@ -382,20 +407,20 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 		if (gate & GATE_PASS)
 			return real.connect(fd, sa, len);
 	}
-	if (!gate_idle() && connect_again(fd, sa, len, &rc))
-		return rc;
 	began = clock_at_entry();
-	if (lr_unlikely(gate & GATE_BEFORE_CONNECT)) {
-		rc = prepared(fd, sa, len, began, entry_errno);
-	} else if (others_may_wait(fd, sa, len)) {
+	if (!gate_idle()) {
+		if (connect_again(fd, sa, len, &error) == OUTCOME_KNOWN)
+			return finish(error, entry_errno);
+		if (error) {
+			errno = error;
+			return refused(fd, sa, len, began, entry_errno);
+		}
 		errno = entry_errno;
-		rc = announced(fd, sa, len, began);
-		if (rc != 0)
-			return errno == EINPROGRESS ? -1 : refused(fd, sa, len, began, entry_errno);
-		errno = entry_errno;
-	} else if (lr_unlikely((rc = real.connect(fd, sa, len)) != 0)) {
-		return refused(fd, sa, len, began, entry_errno);
 	}
+	if (lr_unlikely(gate & GATE_BEFORE_CONNECT))
+		rc = prepared(fd, sa, len, began, entry_errno);
+	else if (lr_unlikely((rc = first_call(fd, sa, len, began, DUR_NONE)) != 0))
+		return refused(fd, sa, len, began, entry_errno);
 	if (lr_unlikely(rc == 0 && names_any_pending()))
 		report_pending(fd, sa, len);
 	return rc;

@@ -28,6 +28,7 @@ struct io {
 	bool dontwait;     /* MSG_DONTWAIT */
 	bool pending;      /* a connect is under way: the result is looked at */
 	bool waited;       /* the two below are set */
+	unsigned again;    /* times that a dissolved socket answered */
 	int64_t deadline;  /* ns, monotonic: the socket's own time limit; DUR_NONE */
 	uint64_t identity;
 	int entry_errno;
@@ -133,6 +134,17 @@ static bool tells_nothing(int error)
 	       error == EBADF || error == EMSGSIZE || error == ENOBUFS || error == ENOMEM;
 }
 
+/* EPIPE and ENOTCONN are also what a dissolved socket answers: another thread saw
+ * the attempt fail after before() was asked. (A SIGPIPE was raised by then.) */
+static bool dissolved_meanwhile(struct io *io, int error)
+{
+	struct pend_ref ref;
+
+	return (error == EPIPE || error == ENOTCONN) && !__libc_single_threaded &&
+	       fdtab_find(io->fd, &ref) && atomic_load(&ref.p->identity) != 0 &&
+	       pend_state(&ref) != PEND_REPORTED && io->again++ < 8;
+}
+
 /* The real call returned <rc>. True: its failure is not for the program; once
  * more from before(). */
 static bool after(struct io *io, ssize_t rc)
@@ -148,6 +160,8 @@ static bool after(struct io *io, ssize_t rc)
 		errno = io->entry_errno;
 		return false;
 	}
+	if (io->pending && dissolved_meanwhile(io, error))
+		return true;
 	if (!io->pending || tells_nothing(error) || !runtime_owns_process())
 		return false;
 	error = pending_result(&preload_ops, &hold, io->fd, error);

@@ -148,6 +148,7 @@ static int go_on(struct call *c)
 		bool hidden;
 
 		wait_drive(&preload_ops, &hold);
+		waits_look(&c->clock);
 		hidden = any_hidden(c);
 		if (!waits_enter(&c->clock, c->mask))
 			return -1;

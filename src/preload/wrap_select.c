@@ -315,6 +315,7 @@ static int go_on(struct call *c)
 		struct signal_hold hold;
 
 		wait_drive(&preload_ops, &hold);
+		waits_look(&c->clock);
 		fill(c);
 		if (!waits_enter(&c->clock, c->mask))
 			return -1;

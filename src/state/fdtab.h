@@ -227,6 +227,11 @@ void fdtab_watch_park(int fd, int epfd, unsigned parked);
  */
 int fdtab_watch_find(int epfd, uint64_t data, bool thorough);
 
+/* The first descriptor from *fd on that is registered in <epfd> with <data>, in
+ * *fd; false if there is none. Looks at all: for the rare question whether one
+ * event may be of several. */
+bool fdtab_watch_next(int epfd, uint64_t data, unsigned *fd);
+
 /*
  * Whether a registration in <epfd> with <data> was seen to go (deleted, closed,
  * modified to other data) after <since>, a time that fdtab_watch_time() told: an

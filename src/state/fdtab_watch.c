@@ -233,6 +233,14 @@ static bool is_watched(int fd, int epfd, uint64_t data)
 	return false;
 }
 
+bool fdtab_watch_next(int epfd, uint64_t data, unsigned *fd)
+{
+	for (; fdtab_next_known(fd, FDTAB_FDS - 1); ++*fd)
+		if (is_watched((int)*fd, epfd, data))
+			return true;
+	return false;
+}
+
 static bool has_record(int fd)
 {
 	struct pend_ref ref;

@@ -11,19 +11,14 @@
  *
  * EVSTRESS_SECONDS: how long, 5 by default. EVSTRESS_SEED.
  */
-#include "tests/preload/evloop.h"
+#include "tests/preload/evstress.h"
 
-#include <dirent.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-#include "base/prng.h"
 
 #define THREADS 8
 #define IN_FLIGHT 500
 #define CONNS 1024
-#define PORTS 12
 #define QUIET 64 /* in backoff for long, at the end */
 #define PAST 8   /* ended lives of a connection that are remembered */
 
@@ -36,12 +31,6 @@
 #else
 #define QUIET_CPU_MS 100
 #endif
-
-struct port {
-	enum { LIVE, DEAD, FLAPPING } kind;
-	struct sockaddr_in sa;
-	int fd; /* bound, so that nobody else can have the port */
-};
 
 struct conn {
 	pthread_mutex_t lock;
@@ -59,7 +48,6 @@ struct conn {
 	uint64_t ended[PAST]; /* lives: when close() had returned */
 };
 
-static struct port ports[PORTS];
 static struct conn conns[CONNS];
 static int set, null_fd;
 static _Atomic bool over;
@@ -67,134 +55,11 @@ static _Atomic int trying;
 static _Atomic uint64_t moments = 1; /* counts what happened */
 static _Atomic unsigned counts[6];
 enum { BEGUN, SUCCEEDED, REFUSED, RESET, CLOSED, EARLY };
-static uint64_t seed;
 
 static uint64_t moment(void)
 {
 	return atomic_fetch_add(&moments, 1) + 1;
 }
-
-static unsigned below(struct prng *p, unsigned n)
-{
-	return (unsigned)prng_below(prng_next(p), n - 1);
-}
-
-/* ------------------------------------------------------- the other side -- */
-
-static int listener_at(const struct sockaddr_in *sa, bool reserve)
-{
-	struct sockaddr_in any = *sa;
-	int one = 1;
-	int fd = stream();
-
-	must_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
-	must_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
-	must_eq(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
-	if (!reserve)
-		must_eq(listen(fd, 4096), 0);
-	return fd;
-}
-
-static void reserve_ports(void)
-{
-	for (unsigned i = 0; i < PORTS; i++) {
-		struct port *p = &ports[i];
-		socklen_t len = sizeof(p->sa);
-
-		p->kind = i < 3 ? LIVE : i < 7 ? DEAD : FLAPPING;
-		p->sa.sin_family = AF_INET;
-		p->sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		p->fd = listener_at(&p->sa, true);
-		must_eq(getsockname(p->fd, (struct sockaddr *)&p->sa, &len), 0);
-	}
-}
-
-static void close_by_reset(int fd)
-{
-	struct linger now = { 1, 0 };
-
-	/* No TIME_WAIT: the ports would run out. */
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(fd);
-}
-
-/* Takes connections and holds each until the other end closes it. */
-static void take(int epfd, struct epoll_event *e, int n)
-{
-	for (int i = 0; i < n; i++) {
-		int fd = e[i].data.fd & 0xffff;
-		int c;
-
-		if (!(e[i].data.fd & 0x10000)) {
-			char c1;
-
-			if (recv(fd, &c1, 1, 0) <= 0)
-				close_by_reset(fd);
-			continue;
-		}
-		while ((c = accept4(fd, NULL, NULL, SOCK_NONBLOCK)) >= 0)
-			enrol(EPOLL_CTL_ADD, epfd, c, EPOLLIN, (uint64_t)c);
-	}
-}
-
-static __attribute__((noreturn)) void serve(void)
-{
-	int epfd = set_of_events();
-	int listeners[PORTS];
-	int64_t toggle[PORTS] = { 0 };
-	struct epoll_event e[64];
-	struct prng p;
-
-	prng_seed(&p, seed);
-	memset(listeners, -1, sizeof(listeners));
-	for (;;) {
-		for (unsigned i = 0; i < PORTS; i++) {
-			if (ports[i].kind == DEAD || ms_now() < toggle[i])
-				continue;
-			toggle[i] = ports[i].kind == LIVE ? INT64_MAX : ms_now() + 20 + below(&p, 300);
-			if (listeners[i] >= 0) {
-				close(listeners[i]);
-				listeners[i] = -1;
-				continue;
-			}
-			listeners[i] = listener_at(&ports[i].sa, false);
-			enrol(EPOLL_CTL_ADD, epfd, listeners[i], EPOLLIN,
-			      (uint64_t)listeners[i] | 0x10000);
-		}
-		take(epfd, e, epoll_wait(epfd, e, 64, 10));
-	}
-}
-
-static pid_t start_server(void)
-{
-	pid_t parent = getpid();
-	pid_t pid = fork();
-
-	must(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-		serve();
-	}
-	/* The live ones live. */
-	for (unsigned i = 0; i < PORTS; i++) {
-		int fd = -1;
-
-		if (ports[i].kind != LIVE)
-			continue;
-		do {
-			if (fd >= 0)
-				close(fd);
-			fd = stream();
-			fcntl(fd, F_SETFL, 0);
-		} while (connect(fd, (struct sockaddr *)&ports[i].sa, sizeof(ports[i].sa)) != 0);
-		close_by_reset(fd);
-	}
-	return pid;
-}
-
-/* ---------------------------------------------------- one connection -- */
 
 static uint64_t token(const struct conn *c)
 {
@@ -356,7 +221,8 @@ static void look(struct conn *c, struct prng *p, uint64_t began)
 	if (error || getpeername(c->fd, (struct sockaddr *)&peer, &len) == 0) {
 		outcome(c, p, error);
 	} else if (began >= c->born && c->port->kind != FLAPPING) {
-		fprintf(stderr, "fd %d spare %d life %u mode %#x kind %d arms %u events %u age %lld us, poll %d\n", c->fd, c->spare, c->life, c->mode, (int)c->port->kind, c->arms, c->events, (long long)(ns_now() - c->since) / 1000, began == UINT64_MAX - 1);
+		fprintf(stderr, "fd %d spare %d life %u mode %#x arms %u events %u\n", c->fd,
+		        c->spare, c->life, c->mode, c->arms, c->events);
 		case_failed(__FILE__, __LINE__, "an event without a cause", c->fd);
 	} else if (began >= c->born) {
 		outcome(c, p, 0);
@@ -365,8 +231,6 @@ static void look(struct conn *c, struct prng *p, uint64_t began)
 		enter_set(c, EPOLL_CTL_MOD);
 	}
 }
-
-/* ------------------------------------------------------ what threads do -- */
 
 /* <began>: when the wait began. */
 static void event(const struct epoll_event *e, struct prng *p, uint64_t began)
@@ -546,8 +410,6 @@ static void find_stuck(void)
 	}
 }
 
-/* ----------------------------------------------------------- and then -- */
-
 static void *only_wait(void *arg)
 {
 	struct epoll_event e;
@@ -603,18 +465,6 @@ static void quiet_phase(void)
 	close(dead);
 }
 
-static unsigned open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	must(d != NULL);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* Each series of retries has one end. */
 static void log_adds_up(void)
 {
@@ -627,38 +477,13 @@ static void log_adds_up(void)
 	       "retried %u recovered %u gave-up %u abandoned %u suppressed %u\n",
 	       counts[BEGUN], counts[SUCCEEDED], counts[REFUSED], counts[EARLY], counts[RESET],
 	       counts[CLOSED], begun, recovered, gave_up, abandoned, log_lines(" suppressed "));
+	/* Rescues may be lost in races that nothing can be done about. */
+	must(counts[EARLY] * 50 <= counts[REFUSED]);
 	must(recovered > 0);
 	must(gave_up > 0);
 	must(abandoned > QUIET);
 	must_eq(log_lines(" suppressed "), 0);
 	must_eq(recovered + gave_up + abandoned, begun);
-}
-
-static int find_library(struct dl_phdr_info *info, size_t size, void *base)
-{
-	(void)size;
-	if (!strstr(info->dlpi_name, "libretry.so"))
-		return 0;
-	*(uintptr_t *)base = info->dlpi_addr;
-	return 1;
-}
-
-/* No record is left: a lost one would close the fast paths for good. */
-static void gate_is_down(void)
-{
-	uintptr_t base = 0, offset = 0;
-	char command[512];
-	FILE *f;
-
-	dl_iterate_phdr(find_library, &base);
-	snprintf(command, sizeof(command),
-	         "LD_PRELOAD= nm '%s' 2>/dev/null | sed -n 's/ [A-Za-z] fdtab_gate$//p'",
-	         getenv("LIBRETRY_SO"));
-	f = popen(command, "r");
-	must(f != NULL);
-	if (fscanf(f, "%zx", &offset) == 1 && base)
-		must_eq(*(const volatile uint32_t *)(base + offset), 0);
-	pclose(f);
 }
 
 START_TEST(many_threads_and_descriptors)

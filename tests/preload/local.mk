@@ -15,7 +15,8 @@ PRELOAD_TESTS = \
 	tests/preload/evlife.pt \
 	tests/preload/evset.pt \
 	tests/preload/evnow.pt \
-	tests/preload/evfail.pt
+	tests/preload/evfail.pt \
+	tests/preload/evstress.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
@@ -24,7 +25,8 @@ EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/prel
 	tests/preload/reload.env tests/preload/timeout.env \
 	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
 	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \
-	tests/preload/evnow.env tests/preload/evfail.env
+	tests/preload/evnow.env tests/preload/evfail.env \
+	tests/preload/evstress.env tests/preload/evstress.h
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -106,6 +108,12 @@ tests_preload_evfail_pt_SOURCES = tests/preload/evfail.c
 tests_preload_evfail_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evfail_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_evfail_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+# EVSTRESS_SECONDS=30: longer.
+tests_preload_evstress_pt_SOURCES = tests/preload/evstress.c
+tests_preload_evstress_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evstress_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evstress_pt_LDADD = src/base/libbase.la $(CHECK_LIBS) -lpthread
 
 # Preloaded beside us; -rpath makes libtool build a shared object.
 check_LTLIBRARIES += tests/preload/early.la

@@ -370,6 +370,11 @@ START_TEST(stale_reports)
 	ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
 	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
 	ck_assert_uint_eq(w.errors.used, 0);
+	/* Readiness of another descriptor with the same data is no success. */
+	w.event_count = 0;
+	ck_assert_int_eq(pending_event(&world_ops, &w, FD, false), SIGHT_SHOW);
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	ck_assert_uint_eq(w.event_count, 0);
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
 	ck_assert_int_eq(last_event()->kind, EVENT_RECOVERED);
 	assert_over();

@@ -302,7 +302,7 @@ static const struct {
 	{ at_begin, do_closing, EVENT_ABANDONED },
 	{ at_begin, do_withdraw, EVENT_ABANDONED },
 	{ at_begin, do_drive, EVENT_ABANDONED },
-	{ at_begin, do_unknown, EVENT_KINDS },
+	{ at_begin, do_unknown, EVENT_ABANDONED },
 	{ at_backoff, do_bad_event, EVENT_ABANDONED },
 	{ at_backoff, do_good_event, EVENT_ABANDONED },
 	{ at_backoff, do_hidden, EVENT_ABANDONED },

@@ -162,6 +162,8 @@ static inline struct pending *record_of(int fd)
 
 static inline enum sight event(int fd, bool bad)
 {
+	if (!bad && w.conditions.rest == CONDITION_TRYING)
+		w.conditions.rest = CONDITION_CONNECTED;
 	return pending_event(&world_ops, &w, fd, bad);
 }
 
@@ -226,6 +228,8 @@ static inline enum answer ask(int fd, int *error)
 
 static inline int result(int fd, int error)
 {
+	if (error == EISCONN)
+		w.conditions.rest = CONDITION_CONNECTED;
 	return pending_result(&world_ops, &w, fd, error);
 }
 

@@ -56,6 +56,7 @@ struct world {
 	unsigned wake_at;              /* the n-th wait (from 1) ends with .wake */
 	enum wake wake;
 	bool stop;
+	bool not_ours;                 /* another process: nothing is entered */
 	bool self_connect;             /* the next success is a self-connection */
 	unsigned dissolved;
 	unsigned family_changes;
@@ -194,12 +195,15 @@ static int world_listening(void *ctx, const struct addr *a)
 	return 0;
 }
 
-static void world_enter(void *ctx)
+static bool world_enter(void *ctx)
 {
 	struct world *w = ctx;
 
+	if (w->not_ours)
+		return false;
 	w->depth++;
 	w->brackets++;
+	return true;
 }
 
 static void world_leave(void *ctx)
