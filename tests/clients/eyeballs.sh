@@ -10,7 +10,7 @@
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-PATIENCE_MS=5000 # before the program starts the next address by itself
+PATIENCE_MS=30000 # before the program starts the next address by itself
 
 # No waiting for the program's own patience with ::1 to end.
 up()

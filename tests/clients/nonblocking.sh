@@ -128,8 +128,10 @@ JAVA="java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp '$BIN' NonBlocking"
 # The slow ones first.
 add_case chromium chromium_headless
 add_case java-httpclient compiled_client javac 0 hello-from-late "$JAVA http \$PORT" --http
-add_case java-selector compiled_client javac 0 hello-from-late "$JAVA selector \$PORT" "${BANNER[@]}"
-add_case java-asynchronous compiled_client javac 0 hello-from-late "$JAVA async \$PORT" "${BANNER[@]}"
+add_case java-selector compiled_client javac 0 hello-from-late "$JAVA selector \$PORT" \
+	"${BANNER[@]}"
+add_case java-asynchronous compiled_client javac 0 hello-from-late "$JAVA async \$PORT" \
+	"${BANNER[@]}"
 add_case curl client curl 0 hello-from-late 'curl -sS http://127.0.0.1:$PORT/' --http
 add_case curl-parallel curl_parallel
 add_case redis-cli client redis-cli 0 PONG 'redis-cli -p $PORT ping' --banner '+PONG\r\n'

@@ -24,29 +24,32 @@ run_one()
 	grep -qE '^(ok|not ok|skip) ' "$dir/$1" || echo "not ok $1: no result" >>"$dir/$1"
 }
 
-# The long ones first.
-[ $# -ne 0 ] || set -- nonblocking badconf blocking same lookup wire proxies eyeballs twoaddr strace \
-	"${ALONE[@]}"
-for name; do
+alone()
+{
 	case " ${ALONE[*]} " in
-	*" $name "*)
-		;;
-	*)
-		run_one "$name" &
-		;;
+	*" $1 "*) true ;;
+	*) false ;;
 	esac
-done
-wait
-for name in "${ALONE[@]}"; do
-	case " $* " in
-	*" $name "*)
-		run_one "$name"
-		;;
-	esac
+}
+
+# The long ones first.
+[ $# -ne 0 ] || set -- nonblocking badconf blocking same lookup wire proxies eyeballs twoaddr \
+	strace "${ALONE[@]}"
+declare -A pids
+for name; do
+	alone "$name" && continue
+	run_one "$name" &
+	pids[$name]=$!
 done
 
 passed=0 failed=0 skipped=0
 for name; do
+	if alone "$name"; then
+		wait
+		run_one "$name"
+	else
+		wait "${pids[$name]}"
+	fi
 	echo "# $name"
 	while IFS= read -r line; do
 		printf '%s\n' "$line"
