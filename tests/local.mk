@@ -53,15 +53,17 @@ check-clients: all $(check_PROGRAMS) $(check_LTLIBRARIES)
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. TSan slows the preload tests beyond their time
 # bounds, so it sees the unit tests, threads and all, and the one made for it.
+TSAN_TESTS = $(UNIT_TESTS) tests/preload/evstress.pt
+# $(1) folder, $(2) options, $(3) what is built, $(4) how it is run.
 SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 	test -f Makefile || $(abs_top_srcdir)/configure -q $(2) CFLAGS="-O1 -g"; \
-	$(MAKE) -j$$(nproc) check TESTS= >/dev/null; $(MAKE) check
+	$(MAKE) -j$$(nproc) $(3) >/dev/null; $(MAKE) $(4)
 
 check-asan:
-	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror)
+	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,check TESTS=,check)
 check-tsan:
-	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror) \
-		TESTS="$$(echo $(UNIT_TESTS)) tests/preload/evstress.pt"
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.la $(TSAN_TESTS), \
+		check-TESTS TESTS="$$(echo $(TSAN_TESTS))")
 # Check's fork mode would hide leaks from valgrind.
 VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite

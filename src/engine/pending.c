@@ -389,6 +389,12 @@ static bool is_shared(struct pending *p)
 	return false;
 }
 
+/* Its first attempt, of which no failure has been seen. */
+static bool is_young(const struct act *a)
+{
+	return pend_state(&a->ref) == PEND_CONNECTING && !atomic_load(&a->ref.p->identity);
+}
+
 /* Another thread had the record, or has it still: then the last word is its. */
 static void closed_meanwhile(struct act *a)
 {
@@ -416,10 +422,11 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 		return;
 	}
 	was = pend_state(&a.ref);
-	if (was == PEND_CONNECTING && !atomic_load(&a.ref.p->identity)) {
+	if (is_young(&a)) {
 		/* Nothing ever happened: nothing to say, and no system call. */
-		if (fdtab_forget(fd, &a.ref, &alone) && alone)
-			fdtab_drop(&a.ref);
+		if (fdtab_forget(fd, &a.ref, &alone) && alone &&
+		    !(is_young(&a) && fdtab_drop(&a.ref)))
+			closed_meanwhile(&a);
 		return;
 	}
 	if (!act_claim(&a)) {
@@ -436,27 +443,27 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 	/* The other one may have been closed meanwhile. */
 	if (alone && !said)
 		act_last_word(&a, was);
-	act_release(&a, alone ? PEND_FREE : was);
+	/* A number that joined after that is some other thread's mistake. */
+	act_release(&a, alone || said ? PEND_FREE : was);
 }
 
 void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 {
 	struct act a;
-	enum pend_state was;
 
-	if (!act_find(&a, ops, ctx, fd))
-		return;
-	was = pend_state(&a.ref);
-	if (was == PEND_CONNECTING && !atomic_load(&a.ref.p->identity)) {
-		fdtab_drop(&a.ref);
+	for (unsigned n = 0; n < 8 && act_find(&a, ops, ctx, fd); n++) {
+		enum pend_state was = pend_state(&a.ref);
+
+		if (is_young(&a) && fdtab_drop(&a.ref))
+			return;
+		if (!act_claim(&a))
+			continue;
+		act_last_word(&a, was);
+		if (act_ours(&a))
+			act_rearm(&a);
+		act_release(&a, PEND_FREE);
 		return;
 	}
-	if (!act_claim(&a))
-		return;
-	act_last_word(&a, was);
-	if (act_ours(&a))
-		act_rearm(&a);
-	act_release(&a, PEND_FREE);
 }
 
 static bool find_watch(int fd, int epfd, struct watch *w)

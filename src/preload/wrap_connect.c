@@ -109,7 +109,9 @@ static int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t b
 	                             .thread = thread_key(),
 	                             .attempt_timeout = attempt_timeout };
 
-	pending_begin(&preload_ops, NULL, &call);
+	/* Not in a vfork child: the record would be its parent's. */
+	if (gate_idle() || gate_open())
+		pending_begin(&preload_ops, NULL, &call);
 	errno = EINPROGRESS;
 	return -1;
 }
@@ -378,8 +380,10 @@ static LR_NOINLINE enum outcome connect_again(int fd, const struct sockaddr *sa,
 			}
 			if (ask(fd, error) != ANSWER_CALL)
 				return OUTCOME_KNOWN;
-			if (!fdtab_find(fd, &ref))
+			if (!fdtab_find(fd, &ref)) {
+				*error = 0;
 				return OUTCOME_OTHER;
+			}
 		}
 		outcome = call_again(fd, sa, len, error);
 		if (outcome != OUTCOME_HIDDEN)

@@ -112,14 +112,18 @@ static bool reports(unsigned fd, uint32_t events)
  * from them because it seems to be of <fd>: is it another's? */
 static bool is_anothers(const struct epoll_call *c, int fd, const struct epoll_event *e)
 {
+	struct signal_hold hold;
 	struct pend_ref own;
 	struct pend_ref other;
+	struct watch w;
 	bool pending = fdtab_find(fd, &own);
 
 	for (unsigned n = 0; fdtab_watch_next(c->epfd, e->data.u64, &n); n++) {
 		if ((int)n == fd || (pending && fdtab_find((int)n, &other) && other.p == own.p))
 			continue;
-		if (reports(n, e->events))
+		if (find_watch((int)n, c->epfd, &w) &&
+		    reports(n, e->events & (w.events | BAD_EVENTS)) &&
+		    pending_event(&preload_ops, &hold, (int)n, e->events & BAD_EVENTS) != SIGHT_HIDE)
 			return true;
 	}
 	return false;
@@ -136,6 +140,9 @@ static bool shown(const struct epoll_call *c, struct epoll_event *e)
 
 	if (fd < 0)
 		return fd != OWNER_GONE;
+	/* Of another descriptor with the same data. */
+	if (!(e->events & BAD_EVENTS) && find_watch(fd, c->epfd, &w) && !(e->events & w.events))
+		return true;
 	/* The one report of a parked registration, unless this very event is what
 	 * has it parked. */
 	parked = fdtab_find(fd, &ref) && pend_state(&ref) == PEND_BACKOFF;

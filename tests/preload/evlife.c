@@ -3,7 +3,7 @@
  * What happens to a descriptor while its connect is retried: it is closed and
  * its number reused, dup'ed over, made blocking, inherited by children.
  */
-#include "tests/preload/evloop.h"
+#include "tests/preload/evsocks.h"
 
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -12,25 +12,6 @@
 #include <sys/syscall.h>
 
 #define LATE_MS 500
-
-/* Long enough for several retries, by every kind of wait. */
-static void let_time_pass(struct ev *e)
-{
-	for (int i = 0; i < 10; i++) {
-		must_eq(wait_for(EPOLL_WAIT, e, 20), 0);
-		must_eq(poll(NULL, 0, 20), 0);
-	}
-}
-
-/* Nobody connects to e->server. */
-static void nobody_comes(struct ev *e)
-{
-	struct pollfd p = { e->server, POLLIN, 0 };
-
-	must_eq(listen(e->server, 4), 0);
-	for (int i = 0; i < 6; i++)
-		must_eq(poll(&p, 1, 50), 0);
-}
 
 static void end_it(struct ev *e, bool raw)
 {

@@ -4,7 +4,7 @@
  * that it is under way, and the rest is as for any other. Unix sockets only where
  * a rule names them.
  */
-#include "tests/preload/evloop.h"
+#include "tests/preload/evsocks.h"
 
 #define LATE_MS 500
 #define FEW "127.0.0.4" /* has four attempts, as Unix sockets named *.never */
@@ -32,28 +32,6 @@ static void same_pair(int server, const struct sockaddr_in *sa, int *first, int 
 	must_eq(getsockname(*first, (struct sockaddr *)&own, &len), 0);
 	must_eq(bind(*second, (struct sockaddr *)&own, len), 0);
 	must_eq(connect(*first, (const struct sockaddr *)sa, sizeof(*sa)), 0);
-}
-
-/* A bound Unix socket that does not listen. */
-static int bound_unix(struct sockaddr_un *un, const char *name)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	const char *dir = getenv("TEST_DIR");
-
-	memset(un, 0, sizeof(*un));
-	un->sun_family = AF_UNIX;
-	snprintf(un->sun_path, sizeof(un->sun_path), "%s/%d.%s", dir ? dir : "/tmp",
-	         (int)getpid(), name);
-	must_eq(bind(fd, (struct sockaddr *)un, sizeof(*un)), 0);
-	return fd;
-}
-
-static int unix_stream(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	must(fd >= 0);
-	return fd;
 }
 
 /* <fd> is "under way", in a set and under poll, until it is connected. */

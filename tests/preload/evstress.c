@@ -42,7 +42,7 @@ struct conn {
 	uint32_t life;
 	unsigned arms;    /* registrations made of a one-shot one ... */
 	unsigned events;  /* ... and events that came */
-	uint64_t born;    /* time on .moments; of the return of connect() */
+	uint64_t born;    /* on .moments: connect() has returned, and it was registered */
 	int64_t since;    /* ns */
 	const struct port *port;
 	uint64_t ended[PAST]; /* lives: when close() had returned */
@@ -74,6 +74,9 @@ static void enter_set(struct conn *c, int op)
 	c->arms++;
 	must_eq(enrol(op, set, c->fd, wanted | c->mode, token(c)), 0);
 	c->in_set = true;
+	/* An event that was fetched before may be of the registration before. */
+	if (op == EPOLL_CTL_ADD && c->born != UINT64_MAX)
+		c->born = moment();
 }
 
 static void leave_set(struct conn *c)

@@ -57,6 +57,21 @@ GUEST int bound(struct sockaddr_in *sa)
 	return fd;
 }
 
+/* A TCP listener whose queue is full: the kernel drops further SYNs, and a
+ * connect hangs. */
+GUEST void full_queue(struct sockaddr_in *sa)
+{
+	int server = bound(sa);
+
+	ck_assert_int_eq(listen(server, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		connect(fd, (struct sockaddr *)sa, sizeof(*sa));
+	}
+	sleep_ms(20);
+}
+
 /* A child that listens on <fd> after <ms>, answers one connection with "ok"
  * and ends; dies with us. */
 GUEST pid_t listen_late(int fd, int ms)

@@ -16,6 +16,8 @@ PRELOAD_TESTS = \
 	tests/preload/evset.pt \
 	tests/preload/evnow.pt \
 	tests/preload/evfail.pt \
+	tests/preload/evreuse.pt \
+	tests/preload/evbeside.pt \
 	tests/preload/evstress.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
@@ -26,6 +28,7 @@ EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/prel
 	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
 	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \
 	tests/preload/evnow.env tests/preload/evfail.env \
+	tests/preload/evreuse.env tests/preload/evbeside.env tests/preload/evsocks.h \
 	tests/preload/evstress.env tests/preload/evstress.h
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
@@ -108,6 +111,16 @@ tests_preload_evfail_pt_SOURCES = tests/preload/evfail.c
 tests_preload_evfail_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evfail_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_evfail_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evreuse_pt_SOURCES = tests/preload/evreuse.c
+tests_preload_evreuse_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evreuse_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evreuse_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_evbeside_pt_SOURCES = tests/preload/evbeside.c
+tests_preload_evbeside_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_evbeside_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_evbeside_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 # EVSTRESS_SECONDS=30: longer.
 tests_preload_evstress_pt_SOURCES = tests/preload/evstress.c

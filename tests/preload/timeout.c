@@ -4,21 +4,6 @@
 
 #include <sys/time.h>
 
-/* A TCP listener whose queue is full: the kernel drops further SYNs, and a
- * connect hangs. */
-static void full_queue(struct sockaddr_in *sa)
-{
-	int server = bound(sa);
-
-	ck_assert_int_eq(listen(server, 0), 0);
-	for (int i = 0; i < 3; i++) {
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-		connect(fd, (struct sockaddr *)sa, sizeof(*sa));
-	}
-	sleep_ms(20);
-}
-
 START_TEST(hanging_attempts_are_ended)
 {
 	struct sockaddr_in sa;
