@@ -315,11 +315,18 @@ void signal_let(struct signal_hold *h)
 	sys_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
+/* Raised by what the thread itself does, and so never while it waits. Runtimes
+ * and sanitizers handle them, without SA_RESTART. */
+#define OF_THE_THREAD \
+	(SYS_SIGBIT(SIGSEGV) | SYS_SIGBIT(SIGBUS) | SYS_SIGBIT(SIGFPE) | SYS_SIGBIT(SIGILL) | \
+	 SYS_SIGBIT(SIGTRAP))
+
 bool signal_may_interrupt(void)
 {
 	uint64_t mask = 0;
 
 	sys_sigmask(SIG_BLOCK, NULL, &mask);
+	mask |= OF_THE_THREAD;
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (!(mask >> (sig - 1) & 1) && interrupts(sig))
 			return true;
