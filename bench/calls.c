@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calls NAME N: makes the call NAME N times, for counts.sh to count. Without
  * NAME: their names, in the order of the table. */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -86,6 +86,8 @@ struct engine_ops {
 	/* epoll_ctl(<op>): 0 or an errno value. */
 	int (*epoll_ctl)(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data);
 
+	/* No other thread is there to act on what this one acts on. */
+	bool (*alone)(void *ctx);
 	/* When it was <entry>, on the clock of now. Reading that clock takes a
 	 * system call, so what is noted before anything has failed is of another:
 	 * preload's clock_at_entry(). */

@@ -4,12 +4,17 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/single_threaded.h>
 
 #include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
 #include "engine/retry.h"
+
+/* Its first attempt, of which no failure has been seen. */
+static bool is_young(const struct act *a)
+{
+	return pend_state(&a->ref) == PEND_CONNECTING && !atomic_load(&a->ref.p->identity);
+}
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -159,7 +164,7 @@ static bool another_may_tell(struct act *a)
 	struct pending *p = a->ref.p;
 	int64_t now;
 
-	if (__libc_single_threaded)
+	if (a->ops->alone(a->ctx))
 		return false;
 	now = a->ops->now(a->ctx);
 	if (!p->taken)
@@ -237,6 +242,10 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 	struct act a;
 	bool again = true;
 
+	/* Most connects come to this. */
+	if (!bad && !names_any_pending() && fdtab_find(fd, &a.ref) && is_young(&a) &&
+	    fdtab_drop(&a.ref))
+		return SIGHT_SHOW;
 	for (unsigned n = 0; again && n < 8; n++) {
 		again = false;
 		if (!act_find(&a, ops, ctx, fd))
@@ -250,7 +259,7 @@ bool pending_hidden(const struct engine_ops *ops, void *ctx, int fd)
 {
 	struct act a;
 
-	if (!act_find(&a, ops, ctx, fd))
+	if (!fdtab_any_aged() || !act_find(&a, ops, ctx, fd))
 		return false;
 	return pend_state(&a.ref) == PEND_BUSY ||
 	       (pend_state(&a.ref) == PEND_BACKOFF && still_ours(&a));
@@ -387,12 +396,6 @@ static bool is_shared(struct pending *p)
 		if (atomic_load(&p->fds[i]) >= 0)
 			return true;
 	return false;
-}
-
-/* Its first attempt, of which no failure has been seen. */
-static bool is_young(const struct act *a)
-{
-	return pend_state(&a->ref) == PEND_CONNECTING && !atomic_load(&a->ref.p->identity);
 }
 
 /* Another thread had the record, or has it still: then the last word is its. */

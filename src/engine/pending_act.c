@@ -31,7 +31,7 @@ static bool join(struct act *a, int fd)
 			return false;
 		if (!its)
 			its = a->ops->identity(a->ctx, first);
-		if (its == identity && fdtab_attach(&ref, fd)) {
+		if (its == identity && fdtab_join(&ref, fd)) {
 			a->ref = ref;
 			return true;
 		}

@@ -21,6 +21,8 @@ void wait_drive(const struct engine_ops *ops, void *ctx)
 	int64_t now;
 	bool stopping;
 
+	if (!fdtab_any_aged())
+		return;
 	stopping = ops->stopping(ctx);
 	/* First attempts are not due at any time: then no clock is read. */
 	if ((fdtab_next_due() == DUR_NONE && !stopping) || !fdtab_next(&at, &ref))

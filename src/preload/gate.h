@@ -39,7 +39,14 @@ static inline bool gate_open(void)
 	if (fdtab_busy() & FDTAB_CLOSED)
 		runtime_init();
 	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 &&
-	       (fdtab_next_due() == DUR_NONE || runtime_owns_process());
+	       (!fdtab_any_aged() || runtime_owns_process());
+}
+
+/* No connect that is under way has failed, or is due at any time (or there is
+ * none): a wait has nothing to do before its real call, nor to hide in it. */
+static inline bool gate_young(void)
+{
+	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged();
 }
 
 #endif

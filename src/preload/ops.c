@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <resolv.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <sys/time.h>
 
 #include "base/sys.h"
@@ -288,6 +289,12 @@ static int op_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, ui
 	return rc;
 }
 
+static bool op_alone(void *ctx)
+{
+	(void)ctx;
+	return __libc_single_threaded;
+}
+
 static int64_t op_entry_time(void *ctx, int64_t entry)
 {
 	(void)ctx;
@@ -386,7 +393,7 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 		.change_family = op_change_family, .listening = op_listening, .enter = op_enter, \
 		.leave = op_leave, .target = op_target, .start = op_start, \
 		.take_error = op_take_error, .condition = op_condition, .epoll_ctl = op_epoll_ctl, \
-		.entry_time = op_entry_time, .now = op_now, .wait = op_wait, .stopping = op_stopping, .random = op_random, \
+		.alone = op_alone, .entry_time = op_entry_time, .now = op_now, .wait = op_wait, .stopping = op_stopping, .random = op_random, \
 		.log = op_log, .log_wants = op_log_wants, \
 	}
 

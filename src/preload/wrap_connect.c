@@ -206,8 +206,8 @@ static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
 }
 
 /* The program's own call. With EINPROGRESS it is remembered. */
-static int first_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                      int64_t attempt_timeout)
+static inline int first_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                             int64_t attempt_timeout)
 {
 	if (others_may_wait(fd, sa, len))
 		return announced(fd, sa, len, began, attempt_timeout);
@@ -396,9 +396,9 @@ static LR_NOINLINE enum outcome connect_again(int fd, const struct sockaddr *sa,
 	return OUTCOME_OTHER;
 }
 
-int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
+/* Something is to be done before the program's call. */
+static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, int entry_errno)
 {
-	int entry_errno = errno;
 	unsigned gate = gate_now();
 	int64_t began;
 	int error;
@@ -428,4 +428,19 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	if (lr_unlikely(rc == 0 && names_any_pending()))
 		report_pending(fd, sa, len);
 	return rc;
+}
+
+int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	int entry_errno = errno;
+	int64_t began;
+
+	if (lr_unlikely(gate_now() != 0 || !gate_idle()))
+		return gated(fd, sa, len, entry_errno);
+	began = clock_at_entry();
+	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
+		return refused(fd, sa, len, began, entry_errno);
+	if (lr_unlikely(names_any_pending()))
+		report_pending(fd, sa, len);
+	return 0;
 }

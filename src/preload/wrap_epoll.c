@@ -210,8 +210,9 @@ static bool begin(const struct epoll_call *c, struct wait_clock *w, int64_t entr
 	                          : waits_begin_ms(w, c->ms, entry);
 }
 
-/* No connect is under way, but another thread may begin one. Before the kernel
- * has accepted it, the program's timespec may lead nowhere. */
+/* No connect is under way, or none has failed, but another thread may begin one, or
+ * see one fail. Before the kernel has accepted it, the program's timespec may lead
+ * nowhere. */
 static int wait_beside_threads(struct epoll_call *c)
 {
 	bool timed = c->which == PWAIT2 ? c->time != NULL : waits_timed_ms(c->ms);
@@ -240,7 +241,7 @@ static LR_NOINLINE int slow_wait(struct epoll_call *c)
 {
 	struct wait_clock w;
 
-	if (gate_idle())
+	if (gate_young())
 		return wait_beside_threads(c);
 	if (!gate_open() || !sane(c) || !begin(c, &w, WAITS_NOW))
 		return call_unchanged(c);

@@ -174,24 +174,28 @@ static int finish(struct call *c, int rc)
 	return rc;
 }
 
-/* Nothing is under way, but another thread may begin a connect meanwhile. */
+/* Nothing is under way, or has failed, but another thread may begin a connect or
+ * see one fail meanwhile. */
 static int among_threads(struct call *c)
 {
 	int64_t entry = is_timed(c) ? clock_at_entry() : WAITS_NOW;
 	int rc = call_plain(c);
 
-	if (rc <= 0 || gate_idle())
+	if (rc <= 0 || gate_idle() || (rc = show(c)) != 0)
 		return rc;
 	begin(c, entry);
 	waits_was_called(&c->clock);
-	return is_answer(c, &rc) ? rc : finish(c, go_on(c));
+	if (waits_over(&c->clock, false))
+		return 0;
+	waits_round(&c->clock);
+	return finish(c, go_on(c));
 }
 
 /* An array that we would fault on, where the kernel says EFAULT or EINVAL, is
  * told as far as that can be done without asking. */
 static int slow(struct call *c)
 {
-	if (gate_idle())
+	if (gate_young())
 		return among_threads(c);
 	if (!gate_open() || c->n > FDTAB_FDS || (c->n && !c->fds) || !begin(c, WAITS_NOW))
 		return call_plain(c);
@@ -200,9 +204,16 @@ static int slow(struct call *c)
 
 static LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct call c = { .fds = fds, .n = n, .ms = timeout };
+	struct call c;
 
-	return slow(&c);
+	c.fds = fds;
+	c.n = n;
+	c.ms = timeout;
+	c.is_ppoll = false;
+	c.mask = NULL;
+	c.map = NULL;
+	c.plain = false;
+	return slow(&c); /* which sets .clock */
 }
 
 static LR_NOINLINE int slow_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,

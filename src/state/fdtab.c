@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 #include "state/fdtab_slot.h"
 
@@ -26,6 +27,7 @@ _Static_assert(FDTAB_PENDING < LINK_NUMBER, "a record's number must fit in a lin
 _Static_assert(FDTAB_PENDING % BLOCK == 0, "blocks are whole");
 
 _Atomic uint32_t fdtab_gate = FDTAB_CLOSED;
+_Atomic uint32_t fdtab_aged;
 
 static struct pending first_block[BLOCK];
 static void *_Atomic blocks[BLOCKS];
@@ -35,8 +37,11 @@ static _Atomic uint32_t maybe_free; /* where to look for a free one first */
 static struct pending *record_make(uint32_t number)
 {
 	unsigned block = number / BLOCK;
-	struct pending *records = fdtab_map(&blocks[block], block == 0 ? first_block : NULL,
-	                                    sizeof(first_block));
+	struct pending *records = atomic_load_explicit(&blocks[block], memory_order_acquire);
+
+	if (lr_unlikely(!records))
+		records = fdtab_map(&blocks[block], block == 0 ? first_block : NULL,
+		                    sizeof(first_block));
 
 	return records ? &records[number % BLOCK] : NULL;
 }
@@ -54,7 +59,12 @@ static struct pending *record(uint32_t number)
 
 static uint32_t state_word(uint32_t word, enum pend_state to)
 {
-	return (word & ~UINT32_C(0xff)) | (uint32_t)to;
+	return (word & ~UINT32_C(0x7f)) | (uint32_t)to;
+}
+
+static uint32_t next_life(uint32_t word)
+{
+	return (word & ~UINT32_C(0xff)) + NEXT_LIFE;
 }
 
 static bool same_life(uint32_t a, uint32_t b)
@@ -96,6 +106,19 @@ static uint32_t relink(struct fdtab_slot *slot, uint32_t link)
 	while (!atomic_compare_exchange_weak(&slot->word, &old, (old & ~LINK_MASK) | link))
 		;
 	return old;
+}
+
+/* The same, unless the slot's record is alive. */
+static bool relink_free(struct fdtab_slot *slot, uint32_t link)
+{
+	uint32_t old = atomic_load(&slot->word);
+	struct pend_ref ref;
+
+	do
+		if ((old & LINK_MASK) != link && record_of(old, &ref))
+			return false;
+	while (!atomic_compare_exchange_weak(&slot->word, &old, (old & ~LINK_MASK) | link));
+	return true;
 }
 
 static void unlink_fd(int fd, uint32_t link)
@@ -172,12 +195,14 @@ static bool give_back(struct pend_ref *ref)
 
 	for (unsigned i = 0; i < FDTAB_SHARED; i++)
 		fds[i] = atomic_load(&p->fds[i]);
-	if (!atomic_compare_exchange_strong(&p->word, &word,
-	                                    state_word(word, PEND_FREE) + NEXT_LIFE))
+	if (!atomic_compare_exchange_strong(&p->word, &word, next_life(word)))
 		return false;
+	if (word & FDTAB_AGED)
+		atomic_fetch_sub(&fdtab_aged, 1);
 	atomic_fetch_sub(&fdtab_gate, 1);
 	for (unsigned i = 0; i < FDTAB_SHARED; i++)
-		unlink_fd(fds[i], link);
+		if (fds[i] >= 0)
+			unlink_fd(fds[i], link);
 	lower_maybe_free(atomic_load_explicit(&p->number, memory_order_relaxed));
 	/* Of the life that is over: the next is not to be taken for it. */
 	ref->word = state_word(ref->word, PEND_FREE);
@@ -245,6 +270,7 @@ bool fdtab_begin(int fd, struct pend_ref *ref)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
 	struct pending *p;
+	uint32_t old;
 
 	if (!slot || !take_record(ref))
 		return false;
@@ -254,7 +280,9 @@ bool fdtab_begin(int fd, struct pend_ref *ref)
 	atomic_store_explicit(&p->identity, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->due, 0, memory_order_relaxed);
 	memset(&p->sa, 0, sizeof(*p) - offsetof(struct pending, sa));
-	leave(relink(slot, link_of(ref)), fd);
+	old = relink(slot, link_of(ref));
+	if (lr_unlikely(old & LINK_NUMBER))
+		leave(old, fd);
 	return true;
 }
 
@@ -268,11 +296,19 @@ bool fdtab_find(int fd, struct pend_ref *ref)
 bool fdtab_claim(struct pend_ref *ref)
 {
 	uint32_t word = ref->word;
+	uint32_t claimed = state_word(word, PEND_BUSY) | FDTAB_AGED;
+	bool young = !(word & FDTAB_AGED);
 
-	if (pend_state(ref) == PEND_BUSY || pend_state(ref) == PEND_FREE ||
-	    !atomic_compare_exchange_strong(&ref->p->word, &word, state_word(word, PEND_BUSY)))
+	if (pend_state(ref) == PEND_BUSY || pend_state(ref) == PEND_FREE)
 		return false;
-	ref->word = state_word(word, PEND_BUSY);
+	if (young)
+		atomic_fetch_add(&fdtab_aged, 1);
+	if (!atomic_compare_exchange_strong(&ref->p->word, &word, claimed)) {
+		if (young)
+			atomic_fetch_sub(&fdtab_aged, 1);
+		return false;
+	}
+	ref->word = claimed;
 	return true;
 }
 
@@ -283,6 +319,11 @@ bool fdtab_settle(struct pend_ref *ref, enum pend_state to)
 		return true;
 	}
 	ref->word = state_word(ref->word, to);
+	if (!(ref->word & FDTAB_AGED) &&
+	    (to != PEND_CONNECTING || atomic_load(&ref->p->due) != DUR_NONE)) {
+		atomic_fetch_add(&fdtab_aged, 1);
+		ref->word |= FDTAB_AGED;
+	}
 	atomic_store(&ref->p->word, ref->word);
 	/* Who takes it from us in between sees as well that nobody is left. */
 	return any_descriptor(ref->p, link_of(ref)) >= 0 || !fdtab_claim(ref);
@@ -345,7 +386,7 @@ int64_t fdtab_next_due(void)
 	struct pend_ref ref;
 	unsigned at = 0;
 
-	while (fdtab_next(&at, &ref)) {
+	while (fdtab_any_aged() && fdtab_next(&at, &ref)) {
 		int64_t due = atomic_load_explicit(&ref.p->due, memory_order_relaxed);
 
 		if (due < earliest)
@@ -368,6 +409,21 @@ static bool join(struct pending *p, int fd)
 	return false;
 }
 
+/* <fd> has its link already. */
+static bool attach(const struct pend_ref *ref, int fd)
+{
+	struct pend_ref now = *ref;
+	uint32_t link = link_of(ref);
+
+	if (join(ref->p, fd) && fdtab_refresh(&now) && linked(fd, link))
+		return true;
+	unlink_fd(fd, link);
+	/* Unless it belongs to the record's next life by now. */
+	if (!fdtab_find(fd, &now) || now.p != ref->p)
+		remove_from(ref->p, 0, fd);
+	return false;
+}
+
 bool fdtab_attach(const struct pend_ref *ref, int fd)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
@@ -380,13 +436,15 @@ bool fdtab_attach(const struct pend_ref *ref, int fd)
 	old = relink(slot, link);
 	if ((old & LINK_MASK) != link)
 		leave(old, fd);
-	if (join(ref->p, fd) && fdtab_refresh(&now) && linked(fd, link))
-		return true;
-	unlink_fd(fd, link);
-	/* Unless it belongs to the record's next life by now. */
-	if (!fdtab_find(fd, &now) || now.p != ref->p)
-		remove_from(ref->p, 0, fd);
-	return false;
+	return attach(ref, fd);
+}
+
+bool fdtab_join(const struct pend_ref *ref, int fd)
+{
+	struct fdtab_slot *slot = fdtab_slot_make(fd);
+	struct pend_ref now = *ref;
+
+	return slot && fdtab_refresh(&now) && relink_free(slot, link_of(ref)) && attach(ref, fd);
 }
 
 bool fdtab_forget(int fd, struct pend_ref *ref, bool *alone)
@@ -441,10 +499,11 @@ void fdtab_postfork_child(void)
 		}
 		/* The next wait puts its registrations back. */
 		atomic_store(&ref.p->due, 0);
-		atomic_store(&ref.p->word, state_word(ref.word, PEND_FAILED));
+		atomic_store(&ref.p->word, state_word(ref.word, PEND_FAILED) | FDTAB_AGED);
 		live++;
 	}
 	atomic_store(&fdtab_gate, closed | live);
+	atomic_store(&fdtab_aged, live);
 	fdtab_watches_repair();
 }
 
@@ -461,4 +520,5 @@ void fdtab_reset(void)
 	atomic_store(&high, 0);
 	atomic_store(&maybe_free, 0);
 	atomic_store(&fdtab_gate, 0);
+	atomic_store(&fdtab_aged, 0);
 }

@@ -50,6 +50,16 @@ static inline uint32_t fdtab_busy(void)
 	return atomic_load_explicit(&fdtab_gate, memory_order_relaxed);
 }
 
+/* How many of them are more than a first attempt that goes on in the kernel: have
+ * been claimed, or are due at some time. Where there are none, nothing has failed,
+ * and there is nothing to do or to hide. */
+extern _Atomic uint32_t fdtab_aged;
+
+static inline bool fdtab_any_aged(void)
+{
+	return atomic_load_explicit(&fdtab_aged, memory_order_relaxed) != 0;
+}
+
 enum pend_state {
 	PEND_FREE = 0,
 	PEND_BUSY,       /* somebody has claimed it, for a few system calls */
@@ -62,7 +72,7 @@ enum pend_state {
 
 /* One connect under way. */
 struct pending {
-	_Atomic uint32_t word;        /* enum pend_state, generation << 8 */
+	_Atomic uint32_t word;        /* enum pend_state, FDTAB_AGED, generation << 8 */
 	_Atomic uint32_t number;      /* fdtab's own: which record of the pool */
 	_Atomic int fds[FDTAB_SHARED]; /* [0]: the one to act on; -1 = none */
 	_Atomic uint64_t identity;    /* 0: not looked at yet */
@@ -89,6 +99,9 @@ struct pending {
 	int error;                    /* of the last failed attempt */
 };
 
+/* In a record's word: it is counted in fdtab_aged. */
+#define FDTAB_AGED UINT32_C(0x80)
+
 /* A record as it was when it was found. */
 struct pend_ref {
 	struct pending *p;
@@ -97,7 +110,7 @@ struct pend_ref {
 
 static inline enum pend_state pend_state(const struct pend_ref *ref)
 {
-	return (enum pend_state)(ref->word & 0xff);
+	return (enum pend_state)(ref->word & 0x7f);
 }
 
 /*
@@ -145,6 +158,10 @@ int64_t fdtab_next_due(void);
 
 /* <fd> is a dup of a descriptor of <ref>; false if there is no room. */
 bool fdtab_attach(const struct pend_ref *ref, int fd);
+
+/* The same for one that was found to be a dup. Not if it has a live record: since
+ * then its number has become another socket's. */
+bool fdtab_join(const struct pend_ref *ref, int fd);
 
 /* What is known of one number; fdtab's own. */
 struct fdtab_watch {

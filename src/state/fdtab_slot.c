@@ -39,10 +39,10 @@ void *fdtab_map(void *_Atomic *where, void *standing, size_t size)
 struct fdtab_slot *fdtab_slot_make(int fd)
 {
 	unsigned chunk = (unsigned)fd / FDTAB_CHUNK;
-	struct fdtab_slot *slots;
+	struct fdtab_slot *slots = fdtab_slot(fd);
 
-	if ((unsigned)fd >= FDTAB_FDS)
-		return NULL;
+	if (slots || (unsigned)fd >= FDTAB_FDS)
+		return slots;
 	slots = fdtab_map(&fdtab_chunks[chunk], chunk == 0 ? first_chunk : NULL,
 	                  sizeof(first_chunk));
 	return slots ? &slots[(unsigned)fd % FDTAB_CHUNK] : NULL;

@@ -412,6 +412,15 @@ START_TEST(an_error_that_somebody_else_has_taken)
 	ck_assert_uint_eq(w.event_count, 0);
 	ck_assert_int_eq(ask(FD, NULL), ANSWER_CALL);
 	assert_over();
+	/* Another thread that got it may be about to say so: it has a moment. */
+	setup();
+	w.threads = true;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, 0), SIGHT_HIDE);
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	w.clock += FDTAB_PATIENCE;
+	ck_assert_int_eq(fails(FD, 0), SIGHT_SHOW);
+	assert_over();
 }
 END_TEST
 

@@ -56,6 +56,7 @@ struct world {
 	unsigned wake_at;              /* the n-th wait (from 1) ends with .wake */
 	enum wake wake;
 	bool stop;
+	bool threads;                  /* there are others */
 	bool not_ours;                 /* another process: nothing is entered */
 	bool self_connect;             /* the next success is a self-connection */
 	unsigned dissolved;
@@ -287,6 +288,11 @@ static int64_t world_now(void *ctx)
 	return w->clock;
 }
 
+static bool world_alone(void *ctx)
+{
+	return !((struct world *)ctx)->threads;
+}
+
 static int64_t world_entry_time(void *ctx, int64_t entry)
 {
 	return dur_add(entry, ((struct world *)ctx)->entry_offset);
@@ -353,6 +359,7 @@ static const struct engine_ops world_ops = {
 	.take_error = world_take_error,
 	.condition = world_condition,
 	.epoll_ctl = world_epoll_ctl,
+	.alone = world_alone,
 	.entry_time = world_entry_time,
 	.now = world_now,
 	.wait = world_wait,
