@@ -5,6 +5,8 @@ src_engine_libengine_la_SOURCES = \
 	src/engine/ops.h \
 	src/engine/pending.c src/engine/pending.h src/engine/pending_due.h \
 	src/engine/pending_act.c src/engine/pending_act.h \
+	src/engine/pending_attempt.c \
+	src/engine/pending_watch.c \
 	src/engine/resolve.c src/engine/resolve.h \
 	src/engine/retry.c src/engine/retry.h \
 	src/engine/wait.c src/engine/wait.h \

@@ -10,23 +10,6 @@
 #include "engine/pending_due.h"
 #include "engine/retry.h"
 
-/* Its first attempt, of which no failure has been seen. */
-static bool is_young(const struct act *a)
-{
-	return pend_state(&a->ref) == PEND_CONNECTING && !atomic_load(&a->ref.p->identity);
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* When its descriptor is to be looked at, should nothing happen to it. */
-static void check_later(struct act *a, int64_t now)
-{
-	atomic_store(&a->ref.p->due, dur_add(now, PENDING_CHECK));
-}
-
 static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
                        const struct pending_call *call)
 {
@@ -114,7 +97,7 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 			return SIGHT_HIDE;
 		a->ops->dissolve(a->ctx, atomic_load(&a->ref.p->fds[0]));
 		a->ref.p->error = ECONNREFUSED;
-		check_later(a, a->ops->now(a->ctx));
+		act_check_later(a, a->ops->now(a->ctx));
 		act_release(a, PEND_FAILED);
 		return SIGHT_SHOW_ERROR;
 	}
@@ -146,7 +129,7 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 		if (fate == FATE_OURS)
 			return false;
 		if (fate == FATE_OBSERVED) {
-			check_later(a, a->ops->now(a->ctx));
+			act_check_later(a, a->ops->now(a->ctx));
 			to = PEND_REPORTED;
 		}
 	}
@@ -192,25 +175,9 @@ static LR_NOINLINE enum sight failed(struct act *a)
 	if (!error && p->attempt > 1)
 		act_give_up(a, p->error);
 	p->error = error;
-	check_later(a, a->ops->now(a->ctx));
+	act_check_later(a, a->ops->now(a->ctx));
 	act_release(a, error ? PEND_FAILED : PEND_FREE);
 	return error ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
-}
-
-/* A record in backoff, or one that owes an error, whose number has become
- * another's unseen (a raw close) ends here. */
-static bool still_ours(struct act *a)
-{
-	enum pend_state was = pend_state(&a->ref);
-	uint64_t known = atomic_load(&a->ref.p->identity);
-
-	if (a->ops->identity(a->ctx, atomic_load(&a->ref.p->fds[0])) == known)
-		return true;
-	if (!act_claim(a))
-		return true;
-	act_last_word(a, was);
-	act_release(a, PEND_FREE);
-	return false;
 }
 
 /* <again>: another thread was quicker, and an edge-triggered event does not come
@@ -221,9 +188,9 @@ static enum sight look(struct act *a, bool bad, bool *again)
 	case PEND_BUSY:
 		return SIGHT_HIDE;
 	case PEND_BACKOFF:
-		return still_ours(a) ? SIGHT_HIDE : SIGHT_SHOW;
+		return act_still_ours(a) ? SIGHT_HIDE : SIGHT_SHOW;
 	case PEND_FAILED:
-		return still_ours(a) ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
+		return act_still_ours(a) ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
 	case PEND_CONNECTING:
 		if (!bad)
 			return succeeded(a);
@@ -243,7 +210,7 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 	bool again = true;
 
 	/* Most connects come to this. */
-	if (!bad && !names_any_pending() && fdtab_find(fd, &a.ref) && is_young(&a) &&
+	if (!bad && !names_any_pending() && fdtab_find(fd, &a.ref) && act_young(&a) &&
 	    fdtab_drop(&a.ref))
 		return SIGHT_SHOW;
 	for (unsigned n = 0; again && n < 8; n++) {
@@ -262,13 +229,13 @@ bool pending_hidden(const struct engine_ops *ops, void *ctx, int fd)
 	if (!fdtab_any_aged() || !act_find(&a, ops, ctx, fd))
 		return false;
 	return pend_state(&a.ref) == PEND_BUSY ||
-	       (pend_state(&a.ref) == PEND_BACKOFF && still_ours(&a));
+	       (pend_state(&a.ref) == PEND_BACKOFF && act_still_ours(&a));
 }
 
 /* <a> owes the program an error: now it gets it. */
 static bool deliver(struct act *a, int *error)
 {
-	if (!still_ours(a) || !act_claim(a))
+	if (!act_still_ours(a) || !act_claim(a))
 		return false;
 	*error = a->ref.p->error;
 	act_release(a, PEND_FREE);
@@ -285,7 +252,7 @@ enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *er
 	if (pend_state(&a.ref) == PEND_FAILED)
 		return deliver(&a, error) ? ANSWER_ERROR : ANSWER_CALL;
 	if (pend_state(&a.ref) == PEND_BACKOFF) {
-		if (!still_ours(&a))
+		if (!act_still_ours(&a))
 			return ANSWER_CALL;
 		now = ops->now(ctx);
 		if (atomic_load(&a.ref.p->due) <= now || ops->stopping(ctx))
@@ -425,10 +392,10 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 		return;
 	}
 	was = pend_state(&a.ref);
-	if (is_young(&a)) {
+	if (act_young(&a)) {
 		/* Nothing ever happened: nothing to say, and no system call. */
 		if (fdtab_forget(fd, &a.ref, &alone) && alone &&
-		    !(is_young(&a) && fdtab_drop(&a.ref)))
+		    !(act_young(&a) && fdtab_drop(&a.ref)))
 			closed_meanwhile(&a);
 		return;
 	}
@@ -457,7 +424,7 @@ void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 	for (unsigned n = 0; n < 8 && act_find(&a, ops, ctx, fd); n++) {
 		enum pend_state was = pend_state(&a.ref);
 
-		if (is_young(&a) && fdtab_drop(&a.ref))
+		if (act_young(&a) && fdtab_drop(&a.ref))
 			return;
 		if (!act_claim(&a))
 			continue;
@@ -466,191 +433,5 @@ void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 			act_rearm(&a);
 		act_release(&a, PEND_FREE);
 		return;
-	}
-}
-
-static bool find_watch(int fd, int epfd, struct watch *w)
-{
-	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
-			return true;
-	return false;
-}
-
-bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
-                       uint32_t events, uint64_t data, int *rc)
-{
-	struct act a;
-	struct watch old;
-	bool had;
-
-	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
-	    !still_ours(&a) || !act_claim(&a))
-		return false;
-	/* Noted before the kernel tells other threads of it. */
-	had = find_watch(fd, epfd, &old);
-	if (!had || op == EPOLL_CTL_MOD) {
-		fdtab_watch_set(fd, epfd, events, data);
-		fdtab_watch_park(fd, epfd, 1);
-	}
-	*rc = ops->epoll_ctl(ctx, epfd, op, fd, EPOLLONESHOT, data);
-	if (*rc == 0) {
-		fdtab_watch_set(fd, epfd, events, data);
-	} else if (!had) {
-		fdtab_watch_del(fd, epfd);
-	} else if (op == EPOLL_CTL_MOD) {
-		fdtab_watch_set(fd, epfd, old.events, old.data);
-		fdtab_watch_park(fd, epfd, old.parked);
-	}
-	act_release(&a, PEND_BACKOFF);
-	return true;
-}
-
-void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd)
-{
-	struct act a;
-	struct watch w;
-
-	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
-	    !find_watch(fd, epfd, &w))
-		return;
-	/* A parked one reports once. More means that it is not parked: somebody
-	 * modified it past us. */
-	if (w.parked == 1) {
-		fdtab_watch_park(fd, epfd, 2);
-		return;
-	}
-	if (!still_ours(&a) || !act_claim(&a))
-		return;
-	if (act_park(&a)) {
-		act_release(&a, PEND_BACKOFF);
-		return;
-	}
-	act_rearm(&a);
-	act_give_up(&a, a.ref.p->error);
-	act_release(&a, PEND_FAILED);
-}
-
-static bool has_watch(const struct pending *p)
-{
-	struct watch w;
-
-	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
-		int fd = atomic_load(&p->fds[i]);
-
-		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
-			if (fdtab_watch_get(fd, j, &w))
-				return true;
-	}
-	return false;
-}
-
-/* It was in state <was>, and is the program's from now on. */
-static enum pend_state left_to_program(struct act *a, enum pend_state was)
-{
-	struct pending *p = a->ref.p;
-	enum condition now;
-
-	/* Registered meanwhile. */
-	if (has_watch(p))
-		return was;
-	if (was == PEND_BACKOFF) {
-		act_give_up(a, p->error);
-		return PEND_FAILED;
-	}
-	if (!act_ours(a)) {
-		act_last_word(a, was);
-		return PEND_FREE;
-	}
-	now = act_condition(a);
-	if (now == CONDITION_TRYING)
-		return was;
-	if (now == CONDITION_CONNECTED)
-		act_recovered(a);
-	if (now != CONDITION_CLOSED || p->attempt <= 1)
-		return PEND_FREE;
-	p->last = true;
-	if (p->why == REASON_NONE)
-		p->why = REASON_NONBLOCKING;
-	check_later(a, a->ops->now(a->ctx));
-	return PEND_REPORTED;
-}
-
-bool pending_any_unwatched(void)
-{
-	struct pend_ref ref;
-
-	for (unsigned at = 0; fdtab_next(&at, &ref);)
-		if ((pend_state(&ref) == PEND_CONNECTING || pend_state(&ref) == PEND_BACKOFF) &&
-		    !has_watch(ref.p))
-			return true;
-	return false;
-}
-
-void pending_unknown_event(const struct engine_ops *ops, void *ctx)
-{
-	struct act a = { .ops = ops, .ctx = ctx };
-
-	for (unsigned at = 0; fdtab_next(&at, &a.ref);) {
-		enum pend_state was = pend_state(&a.ref);
-
-		if ((was == PEND_CONNECTING || was == PEND_BACKOFF) && !has_watch(a.ref.p) &&
-		    act_claim(&a))
-			act_release(&a, left_to_program(&a, was));
-	}
-}
-
-/* An attempt in the kernel: over its time, or not looked at for long. */
-static void check(struct act *a, int64_t now)
-{
-	struct pending *p = a->ref.p;
-	enum condition is = act_ours(a) ? act_condition(a) : CONDITION_OTHER;
-	enum fate fate;
-
-	if (is == CONDITION_CONNECTED) {
-		act_recovered(a);
-		act_release(a, PEND_FREE);
-	} else if (is == CONDITION_OTHER) {
-		act_last_word(a, PEND_CONNECTING);
-		act_release(a, PEND_FREE);
-	} else if (is == CONDITION_CLOSED || now < p->expires) {
-		/* A failure is the business of whoever waits for it. */
-		check_later(a, now);
-		if (is == CONDITION_TRYING)
-			atomic_store(&p->due, earlier(p->expires, dur_add(now, PENDING_CHECK)));
-		act_release(a, PEND_CONNECTING);
-	} else if ((fate = act_judge(a, ETIMEDOUT)) == FATE_OBSERVED) {
-		p->expires = DUR_NONE;
-		check_later(a, now);
-		act_release(a, PEND_CONNECTING);
-	} else if (fate == FATE_NATIVE || !act_retry(a, ETIMEDOUT)) {
-		/* attempt_timeout ends it for the program, too. */
-		a->ops->dissolve(a->ctx, atomic_load(&p->fds[0]));
-		a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
-		p->error = ETIMEDOUT;
-		check_later(a, now);
-		act_release(a, PEND_FAILED);
-	}
-}
-
-void pending_due(const struct engine_ops *ops, void *ctx, struct pend_ref *ref, int64_t now)
-{
-	struct act a = { .ops = ops, .ctx = ctx, .ref = *ref };
-	enum pend_state was = pend_state(ref);
-
-	if (was == PEND_FREE || was == PEND_BUSY || !act_claim(&a))
-		return;
-	if (was == PEND_BACKOFF) {
-		act_attempt(&a, now);
-	} else if (was == PEND_CONNECTING) {
-		check(&a, now);
-	} else if (!act_ours(&a)) {
-		act_last_word(&a, was);
-		act_release(&a, PEND_FREE);
-	} else {
-		/* In a child after fork the registrations are still parked. */
-		act_rearm(&a);
-		check_later(&a, now);
-		act_release(&a, was);
 	}
 }

@@ -9,9 +9,6 @@
 #include "engine/retry.h"
 #include "engine/walk.h"
 
-/* .parked of a watch: in the kernel it is one-shot without events. */
-#define PARKED 1
-
 /* <fd> may be a dup that was made before the connect: of the same socket. The
  * other one was marked, too, so mostly no system call is needed to say no. */
 static bool join(struct act *a, int fd)
@@ -68,14 +65,9 @@ void act_release(struct act *a, enum pend_state to)
 	a->ops->leave(a->ctx);
 }
 
-static int number(const struct act *a)
-{
-	return atomic_load(&a->ref.p->fds[0]);
-}
-
 bool act_ours(struct act *a)
 {
-	uint64_t now = a->ops->identity(a->ctx, number(a));
+	uint64_t now = a->ops->identity(a->ctx, act_number(a));
 	uint64_t known = atomic_load(&a->ref.p->identity);
 
 	if (now && !known)
@@ -85,7 +77,7 @@ bool act_ours(struct act *a)
 
 enum condition act_condition(struct act *a)
 {
-	return a->ops->condition(a->ctx, number(a));
+	return a->ops->condition(a->ctx, act_number(a));
 }
 
 /* What is known of the destination; the address at least. */
@@ -258,9 +250,9 @@ bool act_retry(struct act *a, int error)
 		act_give_up(a, error);
 		return false;
 	}
-	a->ops->dissolve(a->ctx, number(a));
+	a->ops->dissolve(a->ctx, act_number(a));
 	/* Dissolving what still tried leaves an error of its own. */
-	a->ops->take_error(a->ctx, number(a));
+	a->ops->take_error(a->ctx, act_number(a));
 	p->error = error;
 	act_release(a, PEND_BACKOFF);
 	return true;
@@ -283,7 +275,7 @@ LR_NOINLINE bool act_recovered(struct act *a)
 
 	if (p->attempt <= 1)
 		return true;
-	if (p->sa.ss_family != AF_UNIX && a->ops->connected_to_self(a->ctx, number(a)))
+	if (p->sa.ss_family != AF_UNIX && a->ops->connected_to_self(a->ctx, act_number(a)))
 		return false;
 	look_up(a, &t);
 	/* The program need not go there any more. */
@@ -380,89 +372,8 @@ void act_last_word(struct act *a, enum pend_state was)
 	}
 }
 
-/* A registration that the kernel does not have (any more) is forgotten. */
-static bool park_one(struct act *a, int fd, const struct watch *w)
-{
-	int rc = a->ops->epoll_ctl(a->ctx, w->epfd, EPOLL_CTL_MOD, fd, EPOLLONESHOT, w->data);
-
-	if (rc == 0)
-		fdtab_watch_park(fd, w->epfd, PARKED);
-	else if (rc == ENOENT || rc == EBADF)
-		fdtab_watch_del(fd, w->epfd);
-	/* An exclusive one cannot be modified. Else the set's number has become
-	 * something else unseen. */
-	if (rc == EINVAL && !(w->events & EPOLLEXCLUSIVE))
-		fdtab_watch_del(fd, w->epfd);
-	return rc != EINVAL || !(w->events & EPOLLEXCLUSIVE);
-}
-
-bool act_park(struct act *a)
-{
-	struct watch w;
-	bool ok = true;
-
-	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
-		int fd = atomic_load(&a->ref.p->fds[i]);
-
-		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
-			if (fdtab_watch_get(fd, j, &w))
-				ok = park_one(a, fd, &w) && ok;
-	}
-	return ok;
-}
-
-/* Another thread of the program may modify it at this very moment: what counts
- * is what it said last, and it says so to fdtab before it says so to the kernel. */
-static void rearm_one(struct act *a, int fd, unsigned i, struct watch w)
-{
-	struct watch again;
-
-	for (unsigned n = 0; n < 4; n++) {
-		fdtab_watch_park(fd, w.epfd, 0);
-		if (a->ops->epoll_ctl(a->ctx, w.epfd, EPOLL_CTL_MOD, fd, w.events, w.data) != 0)
-			return;
-		if (!fdtab_watch_get(fd, i, &again) || again.epfd != w.epfd ||
-		    (again.events == w.events && again.data == w.data))
-			return;
-		w = again;
-	}
-}
-
-static void rearm(struct act *a, bool (*which)(const struct watch *w))
-{
-	struct watch w;
-
-	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
-		int fd = atomic_load(&a->ref.p->fds[i]);
-
-		for (unsigned j = 0; fd >= 0 && j < FDTAB_WATCHES; j++)
-			if (fdtab_watch_get(fd, j, &w) && which(&w))
-				rearm_one(a, fd, j, w);
-	}
-}
-
-static bool is_parked(const struct watch *w)
-{
-	return w->parked;
-}
-
-static bool is_oneshot(const struct watch *w)
-{
-	return w->events & EPOLLONESHOT;
-}
-
-void act_rearm(struct act *a)
-{
-	rearm(a, is_parked);
-}
-
-void act_rearm_oneshot(struct act *a)
-{
-	rearm(a, is_oneshot);
-}
-
 /* Whether this attempt is to be the last although the policy would allow more. */
-static LR_NOINLINE void look_around(struct act *a)
+LR_NOINLINE void act_look_around(struct act *a)
 {
 	struct pending *p = a->ref.p;
 	struct target t;
@@ -489,68 +400,24 @@ static LR_NOINLINE void look_around(struct act *a)
 	log_end(a, &t, EVENT_MOVED);
 }
 
-static void started(struct act *a, int64_t now)
+/* A record in backoff, or one that owes an error, whose number has become
+ * another's unseen (a raw close) ends here. */
+bool act_still_ours(struct act *a)
 {
-	struct pending *p = a->ref.p;
+	enum pend_state was = pend_state(&a->ref);
+	uint64_t known = atomic_load(&a->ref.p->identity);
 
-	int64_t look = dur_add(now, PENDING_CHECK);
-	int64_t deadline = dur_add(p->began, p->policy->deadline);
-
-	p->expires = DUR_NONE;
-	if (p->policy->attempt_timeout != DUR_NONE && !p->observed) {
-		p->expires = dur_add(now, p->policy->attempt_timeout);
-		/* As for a blocking one: no later than the deadline. */
-		if (deadline < p->expires)
-			p->expires = deadline;
-	}
-	atomic_store(&p->due, p->expires < look ? p->expires : look);
-	act_rearm(a);
-	act_release(a, PEND_CONNECTING);
+	if (a->ops->identity(a->ctx, atomic_load(&a->ref.p->fds[0])) == known)
+		return true;
+	if (!act_claim(a))
+		return true;
+	act_last_word(a, was);
+	act_release(a, PEND_FREE);
+	return false;
 }
 
-/* The attempt failed at once; the kernel has told us, and nobody else. */
-static void failed_at_once(struct act *a, int error, int64_t now)
+/* When its descriptor is to be looked at, should nothing happen to it. */
+void act_check_later(struct act *a, int64_t now)
 {
-	struct pending *p = a->ref.p;
-
-	/* On success of this the registrations are parked already. */
-	if (act_decide(a, error)) {
-		a->ops->dissolve(a->ctx, number(a));
-		act_release(a, PEND_BACKOFF);
-		return;
-	}
-	p->error = error;
-	atomic_store(&p->due, dur_add(now, PENDING_CHECK));
-	act_rearm(a);
-	act_release(a, PEND_FAILED);
-}
-
-void act_attempt(struct act *a, int64_t now)
-{
-	struct pending *p = a->ref.p;
-	int rc;
-
-	if (!act_ours(a)) {
-		abandoned(a);
-		act_release(a, PEND_FREE);
-		return;
-	}
-	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
-	look_around(a);
-	p->attempt++;
-	p->attempt_began = a->ops->now(a->ctx);
-	if (p->attempt >= p->policy->max_attempts)
-		p->last = true;
-	rc = a->ops->start(a->ctx, number(a), (struct sockaddr *)&p->sa, p->len);
-	if (rc == EINPROGRESS || rc == EALREADY) {
-		started(a, p->attempt_began);
-	} else if (rc != 0 && rc != EISCONN) {
-		failed_at_once(a, rc, p->attempt_began);
-	} else if (!act_recovered(a)) {
-		a->ops->dissolve(a->ctx, number(a));
-		failed_at_once(a, ECONNREFUSED, p->attempt_began);
-	} else {
-		act_rearm(a);
-		act_release(a, PEND_FREE);
-	}
+	atomic_store(&a->ref.p->due, dur_add(now, PENDING_CHECK));
 }

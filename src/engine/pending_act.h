@@ -18,6 +18,18 @@ struct act {
 	struct pend_ref ref;
 };
 
+/* The descriptor to act on. */
+static inline int act_number(const struct act *a)
+{
+	return atomic_load(&a->ref.p->fds[0]);
+}
+
+/* Its first attempt, of which no failure has been seen. */
+static inline bool act_young(const struct act *a)
+{
+	return pend_state(&a->ref) == PEND_CONNECTING && !atomic_load(&a->ref.p->identity);
+}
+
 /* The record of <fd>, also if it is a dup that was made before the connect. One
  * that somebody has claimed is waited for. False if there is none. */
 bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd);
@@ -25,6 +37,10 @@ bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd);
 /* Claims, with signals held back from then on; ends that, with <to>. */
 bool act_claim(struct act *a);
 void act_release(struct act *a, enum pend_state to);
+
+/* A record in backoff, or one that owes an error, not claimed: false if its number
+ * has become another's unseen (a raw close), and it ends here. */
+bool act_still_ours(struct act *a);
 
 /* The rest wants the record claimed. */
 
@@ -64,6 +80,13 @@ bool act_recovered(struct act *a);
 /* A first attempt was successful, unclaimed: reports what another address of the
  * name went through before. */
 void act_recovered_elsewhere(struct act *a);
+
+/* Before an attempt: whether it is to be the last although the policy would allow
+ * more. */
+void act_look_around(struct act *a);
+
+/* Nothing is due but a look whether the descriptor lives. <now>: ns. */
+void act_check_later(struct act *a, int64_t now);
 
 /* The next attempt; releases. <now>: ns. */
 void act_attempt(struct act *a, int64_t now);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes due: the next attempt of a connect, or a look at it. */
+#include <errno.h>
+
+#include "base/compat.h"
+#include "engine/pending_act.h"
+#include "engine/pending_due.h"
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void started(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+
+	int64_t look = dur_add(now, PENDING_CHECK);
+	int64_t deadline = dur_add(p->began, p->policy->deadline);
+
+	p->expires = DUR_NONE;
+	if (p->policy->attempt_timeout != DUR_NONE && !p->observed) {
+		p->expires = dur_add(now, p->policy->attempt_timeout);
+		/* As for a blocking one: no later than the deadline. */
+		if (deadline < p->expires)
+			p->expires = deadline;
+	}
+	atomic_store(&p->due, p->expires < look ? p->expires : look);
+	act_rearm(a);
+	act_release(a, PEND_CONNECTING);
+}
+
+/* The attempt failed at once; the kernel has told us, and nobody else. */
+static void failed_at_once(struct act *a, int error, int64_t now)
+{
+	struct pending *p = a->ref.p;
+
+	/* On success of this the registrations are parked already. */
+	if (act_decide(a, error)) {
+		a->ops->dissolve(a->ctx, act_number(a));
+		act_release(a, PEND_BACKOFF);
+		return;
+	}
+	p->error = error;
+	atomic_store(&p->due, dur_add(now, PENDING_CHECK));
+	act_rearm(a);
+	act_release(a, PEND_FAILED);
+}
+
+void act_attempt(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+	int rc;
+
+	if (!act_ours(a)) {
+		act_last_word(a, PEND_BACKOFF);
+		act_release(a, PEND_FREE);
+		return;
+	}
+	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
+	act_look_around(a);
+	p->attempt++;
+	p->attempt_began = a->ops->now(a->ctx);
+	if (p->attempt >= p->policy->max_attempts)
+		p->last = true;
+	rc = a->ops->start(a->ctx, act_number(a), (struct sockaddr *)&p->sa, p->len);
+	if (rc == EINPROGRESS || rc == EALREADY) {
+		started(a, p->attempt_began);
+	} else if (rc != 0 && rc != EISCONN) {
+		failed_at_once(a, rc, p->attempt_began);
+	} else if (!act_recovered(a)) {
+		a->ops->dissolve(a->ctx, act_number(a));
+		failed_at_once(a, ECONNREFUSED, p->attempt_began);
+	} else {
+		act_rearm(a);
+		act_release(a, PEND_FREE);
+	}
+}
+
+/* An attempt in the kernel: over its time, or not looked at for long. */
+static void check(struct act *a, int64_t now)
+{
+	struct pending *p = a->ref.p;
+	enum condition is = act_ours(a) ? act_condition(a) : CONDITION_OTHER;
+	enum fate fate;
+
+	if (is == CONDITION_CONNECTED) {
+		act_recovered(a);
+		act_release(a, PEND_FREE);
+	} else if (is == CONDITION_OTHER) {
+		act_last_word(a, PEND_CONNECTING);
+		act_release(a, PEND_FREE);
+	} else if (is == CONDITION_CLOSED || now < p->expires) {
+		/* A failure is the business of whoever waits for it. */
+		act_check_later(a, now);
+		if (is == CONDITION_TRYING)
+			atomic_store(&p->due, earlier(p->expires, dur_add(now, PENDING_CHECK)));
+		act_release(a, PEND_CONNECTING);
+	} else if ((fate = act_judge(a, ETIMEDOUT)) == FATE_OBSERVED) {
+		p->expires = DUR_NONE;
+		act_check_later(a, now);
+		act_release(a, PEND_CONNECTING);
+	} else if (fate == FATE_NATIVE || !act_retry(a, ETIMEDOUT)) {
+		/* attempt_timeout ends it for the program, too. */
+		a->ops->dissolve(a->ctx, atomic_load(&p->fds[0]));
+		a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
+		p->error = ETIMEDOUT;
+		act_check_later(a, now);
+		act_release(a, PEND_FAILED);
+	}
+}
+
+void pending_due(const struct engine_ops *ops, void *ctx, struct pend_ref *ref, int64_t now)
+{
+	struct act a = { .ops = ops, .ctx = ctx, .ref = *ref };
+	enum pend_state was = pend_state(ref);
+
+	if (was == PEND_FREE || was == PEND_BUSY || !act_claim(&a))
+		return;
+	if (was == PEND_BACKOFF) {
+		act_attempt(&a, now);
+	} else if (was == PEND_CONNECTING) {
+		check(&a, now);
+	} else if (!act_ours(&a)) {
+		act_last_word(&a, was);
+		act_release(&a, PEND_FREE);
+	} else {
+		/* In a child after fork the registrations are still parked. */
+		act_rearm(&a);
+		act_check_later(&a, now);
+		act_release(&a, was);
+	}
+}
