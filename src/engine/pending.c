@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
-#include "engine/retry.h"
 
 static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
                        const struct pending_call *call)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "base/compat.h"
 #include "engine/retry.h"

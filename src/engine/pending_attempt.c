@@ -2,7 +2,6 @@
 /* What becomes due: the next attempt of a connect, or a look at it. */
 #include <errno.h>
 
-#include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
 

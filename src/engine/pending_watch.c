@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-#include "base/compat.h"
 #include "engine/pending_act.h"
 
-/* .parked of a watch: in the kernel it is one-shot without events. */
+/* .parked of a watch: in the kernel it is one-shot without events, and reports
+ * once; it has done so. */
 #define PARKED 1
+#define SILENT 2
 
 /* A registration that the kernel does not have (any more) is forgotten. */
 static bool park_one(struct act *a, int fd, const struct watch *w)
@@ -90,14 +91,6 @@ void act_rearm_oneshot(struct act *a)
 	rearm(a, is_oneshot);
 }
 
-static bool find_watch(int fd, int epfd, struct watch *w)
-{
-	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
-			return true;
-	return false;
-}
-
 bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
                        uint32_t events, uint64_t data, int *rc)
 {
@@ -109,10 +102,10 @@ bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op
 	    !act_still_ours(&a) || !act_claim(&a))
 		return false;
 	/* Noted before the kernel tells other threads of it. */
-	had = find_watch(fd, epfd, &old);
+	had = fdtab_watch_of(fd, epfd, &old);
 	if (!had || op == EPOLL_CTL_MOD) {
 		fdtab_watch_set(fd, epfd, events, data);
-		fdtab_watch_park(fd, epfd, 1);
+		fdtab_watch_park(fd, epfd, PARKED);
 	}
 	*rc = ops->epoll_ctl(ctx, epfd, op, fd, EPOLLONESHOT, data);
 	if (*rc == 0) {
@@ -133,12 +126,12 @@ void pending_swallowed(const struct engine_ops *ops, void *ctx, int epfd, int fd
 	struct watch w;
 
 	if (!act_find(&a, ops, ctx, fd) || pend_state(&a.ref) != PEND_BACKOFF ||
-	    !find_watch(fd, epfd, &w))
+	    !fdtab_watch_of(fd, epfd, &w))
 		return;
 	/* A parked one reports once. More means that it is not parked: somebody
 	 * modified it past us. */
-	if (w.parked == 1) {
-		fdtab_watch_park(fd, epfd, 2);
+	if (w.parked == PARKED) {
+		fdtab_watch_park(fd, epfd, SILENT);
 		return;
 	}
 	if (!act_still_ours(&a) || !act_claim(&a))

@@ -64,14 +64,6 @@ static int call_limited(struct epoll_call *c, struct wait_clock *w)
 	return call_real(c, waits_limit_ms(w), NULL);
 }
 
-static bool find_watch(int fd, int epfd, struct watch *w)
-{
-	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
-			return true;
-	return false;
-}
-
 enum owner {
 	OWNER_NOBODY = -1, /* nobody's business */
 	OWNER_GONE = -2    /* a registration that is over */
@@ -121,7 +113,7 @@ static bool is_anothers(const struct epoll_call *c, int fd, const struct epoll_e
 	for (unsigned n = 0; fdtab_watch_next(c->epfd, e->data.u64, &n); n++) {
 		if ((int)n == fd || (pending && fdtab_find((int)n, &other) && other.p == own.p))
 			continue;
-		if (find_watch((int)n, c->epfd, &w) &&
+		if (fdtab_watch_of((int)n, c->epfd, &w) &&
 		    reports(n, e->events & (w.events | BAD_EVENTS)) &&
 		    pending_event(&preload_ops, &hold, (int)n, e->events & BAD_EVENTS) != SIGHT_HIDE)
 			return true;
@@ -141,7 +133,7 @@ static bool shown(const struct epoll_call *c, struct epoll_event *e)
 	if (fd < 0)
 		return fd != OWNER_GONE;
 	/* Of another descriptor with the same data. */
-	if (!(e->events & BAD_EVENTS) && find_watch(fd, c->epfd, &w) && !(e->events & w.events))
+	if (!(e->events & BAD_EVENTS) && fdtab_watch_of(fd, c->epfd, &w) && !(e->events & w.events))
 		return true;
 	/* The one report of a parked registration, unless this very event is what
 	 * has it parked. */
@@ -153,7 +145,7 @@ static bool shown(const struct epoll_call *c, struct epoll_event *e)
 		return is_anothers(c, fd, e);
 	case SIGHT_SHOW_ERROR:
 		e->events |= EPOLLERR;
-		if (find_watch(fd, c->epfd, &w))
+		if (fdtab_watch_of(fd, c->epfd, &w))
 			e->events |= w.events & ERROR_EVENTS;
 		return true;
 	case SIGHT_SHOW:
@@ -330,13 +322,13 @@ static int control_announced(int epfd, int fd, struct epoll_event *event)
 	struct watch w;
 	int rc;
 
-	if (__libc_single_threaded || !event || find_watch(fd, epfd, &w))
+	if (__libc_single_threaded || !event || fdtab_watch_of(fd, epfd, &w))
 		return control(epfd, EPOLL_CTL_ADD, fd, event);
 	fdtab_watch_set(fd, epfd, event->events, event->data.u64);
 	rc = real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event);
 	if (rc != 0)
 		fdtab_watch_del(fd, epfd);
-	else if (!find_watch(fd, epfd, &w)) /* who parks it found it missing */
+	else if (!fdtab_watch_of(fd, epfd, &w)) /* who parks it found it missing */
 		fdtab_watch_set(fd, epfd, event->events, event->data.u64);
 	return rc;
 }

@@ -233,6 +233,8 @@ void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data);
 void fdtab_watch_del(int fd, int epfd);
 /* Entry <i> < FDTAB_WATCHES of <fd>; false if it is empty. */
 bool fdtab_watch_get(int fd, unsigned i, struct watch *w);
+/* The entry of <fd> for <epfd>; false if there is none. */
+bool fdtab_watch_of(int fd, int epfd, struct watch *w);
 /* Sets .parked of the entry for <epfd>, if it is there. */
 void fdtab_watch_park(int fd, int epfd, unsigned parked);
 

@@ -208,6 +208,14 @@ bool fdtab_watch_get(int fd, unsigned i, struct watch *w)
 	return slot && i < FDTAB_WATCHES && read_entry(&slot->watches[i], w);
 }
 
+bool fdtab_watch_of(int fd, int epfd, struct watch *w)
+{
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
+		if (fdtab_watch_get(fd, i, w) && w->epfd == epfd)
+			return true;
+	return false;
+}
+
 void fdtab_watch_park(int fd, int epfd, unsigned parked)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
