@@ -11,6 +11,13 @@
 /* Exported from the preloaded object: everything else is hidden. */
 #define LR_EXPORT __attribute__((visibility("default")))
 
+/* For declarations of data that hot paths read: -fvisibility does not reach
+ * those, and without this their address is looked up first. */
+#define LR_HIDDEN __attribute__((visibility("hidden")))
+
+/* No array is here: what -fstack-protector-strong takes for one is not. */
+#define LR_NO_CANARY __attribute__((no_stack_protector))
+
 /* Kept out of line so that the frame of the fast path stays small. */
 #define LR_NOINLINE __attribute__((noinline))
 

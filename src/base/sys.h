@@ -217,6 +217,11 @@ static inline int sys_setsockopt(int fd, int level, int name, const void *value,
 	return (int)SYS_CALL(SYS_setsockopt, fd, level, name, value, len);
 }
 
+static inline int sys_shutdown(int fd, int how)
+{
+	return (int)SYS_CALL(SYS_shutdown, fd, how);
+}
+
 static inline ssize_t sys_recv(int fd, void *buf, size_t len, int flags)
 {
 	return SYS_CALL(SYS_recvfrom, fd, buf, len, flags, NULL, NULL);

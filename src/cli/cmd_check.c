@@ -268,6 +268,7 @@ static void result(struct check *k, const struct config *c, const struct choice 
 	show_rules(&k->out, c);
 	show_policies(&k->out, c);
 	show_programs(&k->out, c);
+	show_faults(&k->out, c);
 	show_environment(&k->out, &k->env, k->rejected);
 }
 

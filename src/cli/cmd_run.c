@@ -18,7 +18,7 @@
 #define PRELOAD_MAX 16384
 
 struct run {
-	const char *policy, *config, *log, *library;
+	const char *policy, *config, *log, *library, *inject;
 	bool verbose, dry_run;
 	char config_path[PATH_MAX];
 	char log_path[PATH_MAX];
@@ -37,6 +37,8 @@ static const char help[] =
 	"                        \"none\": the built-in policies only\n"
 	"  -l, --log=LOG         where the log goes (LIBRETRY_LOG): stderr, file:PATH,\n"
 	"                        syslog, unix:PATH, fd:N or none\n"
+	"      --inject=FAULT    make calls fail on purpose (LIBRETRY_INJECT), such as\n"
+	"                        connect:ECONNREFUSED:probability=30%\n"
 	"  -v, --verbose         say what is done, and log everything\n"
 	"                        (LIBRETRY_LOG_LEVEL=debug)\n"
 	"      --dry-run         print the command as a shell would take it, run nothing\n"
@@ -50,6 +52,7 @@ static const char help[] =
 	"Examples:\n"
 	"  libretry run wget http://build.example.net/report\n"
 	"  libretry run -p patient -l file:/tmp/retry.log -- backup --all\n"
+	"  libretry run --inject connect:ECONNREFUSED:first=2 curl http://localhost:8080/\n"
 	"  libretry run --dry-run -c ./test.conf curl http://localhost:8080/\n";
 
 static int usage(void)
@@ -58,7 +61,7 @@ static int usage(void)
 	return EXIT_RUN_SETUP;
 }
 
-enum { OPT_DRY_RUN = 256, OPT_LIBRARY };
+enum { OPT_DRY_RUN = 256, OPT_INJECT, OPT_LIBRARY };
 
 /* -1: go on; else the exit status. */
 static int parse(struct run *r, int argc, char **argv)
@@ -67,6 +70,7 @@ static int parse(struct run *r, int argc, char **argv)
 		{ "policy", required_argument, NULL, 'p' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "log", required_argument, NULL, 'l' },
+		{ "inject", required_argument, NULL, OPT_INJECT },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 		{ "library", required_argument, NULL, OPT_LIBRARY },
@@ -82,6 +86,7 @@ static int parse(struct run *r, int argc, char **argv)
 		case 'l': r->log = optarg; break;
 		case 'v': r->verbose = true; break;
 		case OPT_DRY_RUN: r->dry_run = true; break;
+		case OPT_INJECT: r->inject = optarg; break;
 		case OPT_LIBRARY: r->library = optarg; break;
 		case 'h':
 			fputs(help, stdout);
@@ -303,6 +308,7 @@ int cmd_run(int argc, char **argv)
 		{ "LIBRETRY_CONFIG", r.config },
 		{ "LIBRETRY_POLICY", r.policy },
 		{ "LIBRETRY_LOG", r.log },
+		{ "LIBRETRY_INJECT", r.inject },
 		{ "LIBRETRY_LOG_LEVEL", r.verbose ? "debug" : NULL },
 	};
 

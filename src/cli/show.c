@@ -276,6 +276,93 @@ void show_programs(struct out *o, const struct config *c)
 	out_table_end(o);
 }
 
+static void fmt_setting(struct fmt *f, const char *name)
+{
+	if (f->len)
+		fmt_char(f, ' ');
+	fmt_str(f, name);
+}
+
+static void fmt_count(struct fmt *f, const char *name, uint32_t n)
+{
+	if (!n)
+		return;
+	fmt_setting(f, name);
+	fmt_u64(f, n);
+}
+
+static void fmt_effect(struct fmt *f, const struct fault *t)
+{
+	if (t->error.code)
+		fmt_setting(f, err_name(t->error));
+	if (t->reset)
+		fmt_setting(f, "reset");
+	fmt_count(f, "short_write=", t->short_write);
+	if (t->delay || t->delay_jitter) {
+		fmt_setting(f, "delay=");
+		fmt_dur(f, t->delay);
+	}
+	if (t->delay_jitter) {
+		fmt_setting(f, "delay_jitter=");
+		fmt_dur(f, t->delay_jitter);
+	}
+}
+
+static void fmt_times(struct fmt *f, const struct fault *t)
+{
+	if (t->probability < PPM) {
+		fmt_setting(f, "probability=");
+		fmt_ppm(f, t->probability);
+	}
+	fmt_count(f, "after=", t->after);
+	fmt_count(f, "first=", t->first);
+	fmt_count(f, "every=", t->every);
+	fmt_count(f, "timeline=", t->timeline_count);
+	if (t->outage.mean_gap) {
+		fmt_setting(f, "outage=");
+		fmt_dur(f, t->outage.mean_gap);
+		fmt_char(f, ',');
+		fmt_dur(f, t->outage.min);
+		fmt_char(f, '-');
+		fmt_dur(f, t->outage.max);
+	}
+	if (!f->len)
+		fmt_str(f, "always");
+}
+
+void show_faults(struct out *o, const struct config *c)
+{
+	static const struct out_column columns[] = {
+		{ NULL, "WHERE" }, { "file", NULL }, { "line", NULL }, { "call", "CALL" },
+		{ "effect", "EFFECT" }, { "when", "WHEN" }, { "matches", "MATCHES" }
+	};
+	static const char *const calls[] = { "connect", "getaddrinfo", "send" };
+
+	out_member_bool(o, "inject", c->inject.enabled);
+	out_table(o, "faults", c->inject.enabled
+	                  ? "injected faults:"
+	                  : "faults, not injected (inject.enabled and LIBRETRY_INJECT=1 would):",
+	          columns, ARRAY_LEN(columns));
+	for (unsigned i = 0; i < c->inject.count; i++) {
+		const struct fault *t = &c->inject.faults[i];
+		char text[TEXT_MAX];
+		struct fmt f;
+
+		cell_source(o, t->source);
+		out_cell(o, calls[t->op]);
+		fmt_init(&f, text, sizeof(text));
+		fmt_effect(&f, t);
+		cell_fmt(o, &f);
+		fmt_init(&f, text, sizeof(text));
+		fmt_times(&f, t);
+		cell_fmt(o, &f);
+		fmt_init(&f, text, sizeof(text));
+		fmt_conditions(&f, &t->match);
+		cell_fmt(o, &f);
+	}
+	out_table_end(o);
+}
+
 /* What show_environment() hands through config_overrides(). */
 struct environment {
 	struct out *out;

@@ -17,6 +17,9 @@ void show_policies(struct out *o, const struct config *c);
 /* The "programs" entries; nothing for people if there are none. */
 void show_programs(struct out *o, const struct config *c);
 
+/* The faults to inject, in force or not; nothing for people if there are none. */
+void show_faults(struct out *o, const struct config *c);
+
 /* The environment overrides in force: those of <env> that are set, well-formed,
  * and not in <rejected>. */
 void show_environment(struct out *o, const struct env *env, const bool rejected[ENV_COUNT]);

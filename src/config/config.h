@@ -15,6 +15,7 @@
 
 #include "config/env.h"
 #include "config/lcapi.h"
+#include "policy/inject.h"
 #include "policy/policy.h"
 #include "policy/settings.h"
 
@@ -43,15 +44,19 @@ struct config {
 	struct policy_set set;
 	struct log_settings log;
 	struct process_settings process;
+	struct inject_set inject; /* .enabled: in force; else only to be shown */
 	enum mode mode;          /* LIBRETRY_MODE */
 	/* Files that were looked at (also if they were bad, so that a repair can
 	 * be noticed): the main one, drop-ins, included ones. None: built in. */
 	const char *const *files;
 	unsigned file_count;
 	/* A policy wants something done before the first attempt
-	 * (attempt_timeout, nonblocking = "block", socket options). */
+	 * (attempt_timeout, nonblocking = "block", send = "first-write", socket
+	 * options), or a rule
+	 * redirects. */
 	bool before_connect;
 	bool before_lookup;      /* dns_attempt_timeout */
+	bool after_lookup;       /* a rule redirects to a name */
 	/* Errors and unknown keys met while loading. */
 	unsigned errors;
 	unsigned unknown;

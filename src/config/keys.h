@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/inject.h"
 #include "policy/policy.h"
 #include "policy/settings.h"
 
@@ -72,15 +73,10 @@ extern const struct choice choices_jitter[], choices_cap[], choices_first[], cho
 	choices_walk[], choices_proto[], choices_mode[], choices_reload[], choices_deepbind[],
 	choices_level[], choices_format[], choices_stats[], choices_call[];
 
-/* "stats", "inject" and its faults: nothing keeps them yet but the check. */
+/* "stats": nothing keeps it yet but the check. */
 struct checked {
 	int64_t number;
-	int64_t delay, delay_jitter, probability;
-	int64_t mean_gap, min, max;
-	uint32_t first, every, short_write;
 	int choice;
-	bool flag;
-	const char *text;
 };
 
 /* Kernel limits: TCP_SYNCNT 255, TCP_KEEPIDLE and TCP_KEEPINTVL 32767s,
@@ -129,9 +125,8 @@ struct checked {
 	  NULL, "none", KEY_NONE | KEY_SECONDS) \
 	G(POLICY, retry_on, CUSTOM, NULL, 0) \
 	G(POLICY, never_on, CUSTOM, NULL, 0) \
-	K(POLICY, send, CHOICE, policy, send, 0, 0, choices_send, "safe", KEY_NOT_YET) \
-	K(POLICY, replay_buffer, SIZE, policy, replay_buffer, 0, 1024 * 1024, NULL, "64KiB", \
-	  KEY_NOT_YET) \
+	K(POLICY, send, CHOICE, policy, send, 0, 0, choices_send, "safe", 0) \
+	K(POLICY, replay_buffer, SIZE, policy, replay_buffer, 0, 1024 * 1024, NULL, "64KiB", 0) \
 	K(POLICY, nonblocking, CHOICE, policy, nonblocking, 0, 0, choices_nonblocking, \
 	  "deferred", 0) \
 	G(POLICY, budget, GROUP, NULL, 0) \
@@ -192,9 +187,9 @@ struct checked {
 	K(DEST, proto, CHOICE, rule, proto, 0, 0, choices_proto, NULL, 0) \
 	G(DEST, policy, CUSTOM, "default", 0) \
 	G(DEST, override, CUSTOM, NULL, 0) \
-	G(DEST, fallback, CUSTOM, NULL, KEY_NOT_YET) \
-	K(DEST, fallback_after, COUNT, rule, fallback_after, 1, 1000, NULL, "1", KEY_NOT_YET) \
-	G(DEST, redirect, CUSTOM, NULL, KEY_NOT_YET) \
+	G(DEST, fallback, CUSTOM, NULL, 0) \
+	K(DEST, fallback_after, COUNT, rule, fallback_after, 1, 1000, NULL, "1", 0) \
+	G(DEST, redirect, CUSTOM, NULL, 0) \
 	\
 	G(PROGRAM, name, TEXT, NULL, 0) \
 	G(PROGRAM, comment, TEXT, NULL, 0) \
@@ -221,28 +216,32 @@ struct checked {
 	K(STATS, every, DURATION, checked, number, DUR_S, KEY_MAX, NULL, "15s", KEY_NOT_YET) \
 	G(STATS, timeline, CUSTOM, "none", KEY_NOT_YET) \
 	\
-	K(INJECT, enabled, BOOL, checked, flag, 0, 1, NULL, "false", KEY_NOT_YET) \
-	K(INJECT, seed, COUNT, checked, number, 0, INT32_MAX, NULL, "0", KEY_NOT_YET) \
-	G(INJECT, faults, CUSTOM, NULL, KEY_NOT_YET) \
+	K(INJECT, enabled, BOOL, inject_set, enabled, 0, 1, NULL, "false", 0) \
+	K(INJECT, seed, COUNT, inject_set, seed, 0, INT32_MAX, NULL, "0", 0) \
+	G(INJECT, faults, CUSTOM, NULL, 0) \
 	\
 	G(FAULT, comment, TEXT, NULL, 0) \
-	K(FAULT, call, CHOICE, checked, choice, 0, 0, choices_call, NULL, 0) \
+	K(FAULT, call, CHOICE, fault, op, 0, 0, choices_call, NULL, 0) \
 	G(FAULT, host, CUSTOM, NULL, 0) \
 	G(FAULT, addr, CUSTOM, NULL, 0) \
 	G(FAULT, port, CUSTOM, NULL, 0) \
 	G(FAULT, unix, CUSTOM, NULL, 0) \
-	K(FAULT, error, TEXT, checked, text, 0, 0, NULL, NULL, 0) \
-	K(FAULT, first, COUNT, checked, first, 1, KEY_MANY, NULL, NULL, 0) \
-	K(FAULT, every, COUNT, checked, every, 1, KEY_MANY, NULL, NULL, 0) \
-	K(FAULT, probability, RATIO, checked, probability, 0, PPM, NULL, NULL, 0) \
-	K(FAULT, delay, DURATION, checked, delay, KEY_MIN, KEY_MAX, NULL, NULL, KEY_ZERO) \
-	K(FAULT, delay_jitter, DURATION, checked, delay_jitter, KEY_MIN, KEY_MAX, NULL, \
+	K(FAULT, proto, CHOICE, fault, match.proto, 0, 0, choices_proto, NULL, 0) \
+	G(FAULT, error, TEXT, NULL, 0) \
+	K(FAULT, first, COUNT, fault, first, 1, KEY_MANY, NULL, NULL, 0) \
+	K(FAULT, every, COUNT, fault, every, 1, KEY_MANY, NULL, NULL, 0) \
+	K(FAULT, after, COUNT, fault, after, 0, KEY_MANY, NULL, NULL, 0) \
+	K(FAULT, probability, RATIO, fault, probability, 0, PPM, NULL, "1", 0) \
+	K(FAULT, delay, DURATION, fault, delay, KEY_MIN, KEY_MAX, NULL, NULL, KEY_ZERO) \
+	K(FAULT, delay_jitter, DURATION, fault, delay_jitter, KEY_MIN, KEY_MAX, NULL, \
 	  NULL, KEY_ZERO) \
-	K(FAULT, short_write, COUNT, checked, short_write, 1, KEY_MANY, NULL, NULL, 0) \
+	K(FAULT, short_write, COUNT, fault, short_write, 1, KEY_MANY, NULL, NULL, 0) \
+	K(FAULT, reset, BOOL, fault, reset, 0, 1, NULL, "false", 0) \
+	G(FAULT, timeline, CUSTOM, NULL, 0) \
 	G(FAULT, outage, GROUP, NULL, 0) \
-	K(OUTAGE, mean_gap, DURATION, checked, mean_gap, KEY_MIN, KEY_MAX, NULL, NULL, 0) \
-	K(OUTAGE, min, DURATION, checked, min, KEY_MIN, KEY_MAX, NULL, NULL, 0) \
-	K(OUTAGE, max, DURATION, checked, max, KEY_MIN, KEY_MAX, NULL, NULL, 0)
+	K(OUTAGE, mean_gap, DURATION, fault, outage.mean_gap, KEY_MIN, KEY_MAX, NULL, NULL, 0) \
+	K(OUTAGE, min, DURATION, fault, outage.min, KEY_MIN, KEY_MAX, NULL, NULL, 0) \
+	K(OUTAGE, max, DURATION, fault, outage.max, KEY_MIN, KEY_MAX, NULL, NULL, 0)
 
 /* The key <name> of <place>; NULL if there is none. */
 const struct key *key_find(enum place place, const char *name);

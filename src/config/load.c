@@ -174,6 +174,7 @@ static void fall_back(struct loader *ld)
 	ld->program_count = 0;
 	ld->out->log = builtin_log();
 	ld->out->process = builtin_process();
+	ld->out->inject = (struct inject_set){ .enabled = false };
 	pols_builtin(ld);
 }
 
@@ -225,8 +226,9 @@ static void look_ahead(struct config *c, const struct policy *p)
 
 	if (!p)
 		return;
-	if (p->nonblocking == NONBLOCKING_BLOCK || p->attempt_timeout != DUR_NONE || s->syn_count || s->user_timeout ||
-	    s->keepalive_idle || s->keepalive_interval || s->keepalive_count)
+	if (p->nonblocking == NONBLOCKING_BLOCK || p->attempt_timeout != DUR_NONE ||
+	    p->send == SEND_FIRST_WRITE || s->syn_count || s->user_timeout || s->keepalive_idle ||
+	    s->keepalive_interval || s->keepalive_count)
 		c->before_connect = true;
 	if (p->dns_attempt_timeout != DUR_NONE)
 		c->before_lookup = true;
@@ -236,8 +238,13 @@ static void look_ahead(struct config *c, const struct policy *p)
 static void look_ahead_all(struct config *c)
 {
 	look_ahead(c, c->set.fallback_policy);
-	for (unsigned i = 0; i < c->set.rule_count; i++)
-		look_ahead(c, c->set.rules[i].policy);
+	for (unsigned i = 0; i < c->set.rule_count; i++) {
+		const struct rule *r = &c->set.rules[i];
+
+		look_ahead(c, r->policy);
+		c->before_connect |= r->redirect != NULL;
+		c->after_lookup |= r->redirect && r->redirect->host;
+	}
 	for (unsigned i = 0; i < c->set.program_count; i++)
 		look_ahead(c, c->set.programs[i].policy);
 }
@@ -267,6 +274,7 @@ static void load(struct loader *ld, const char *path)
 	if (no_memory(ld))
 		return;
 	overrides_apply(ld);
+	inject_apply(ld);
 	look_ahead_all(ld->out);
 	count_faults(ld);
 }

@@ -229,15 +229,35 @@ bool cond_read(const struct node *n, const struct key *k, struct rule *rule)
 	return true;
 }
 
-bool cond_endpoint(const struct node *n, const char *text)
+/* The host of <text>, without brackets, is an address, or may be a name. */
+static bool endpoint_host(const struct node *n, const char *text, size_t len, struct endpoint *e)
+{
+	bool brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
+	char host[256];
+	struct fmt f;
+
+	if (len == 0 || len >= sizeof(host) || memchr(text, '/', len))
+		return false;
+	fmt_init(&f, host, sizeof(host));
+	fmt_mem(&f, text + brackets, len - 2 * brackets);
+	fmt_end(&f);
+	if (addr_parse_ip(&e->addr, host))
+		return brackets == (strchr(host, ':') != NULL);
+	e->host = arena_text(n->r->keep, host, strlen(host));
+	return !brackets && !strchr(host, ':');
+}
+
+bool cond_endpoint(const struct node *n, const char *text, struct endpoint *e)
 {
 	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : "";
-	size_t host = colon ? (size_t)(colon - text) : 0;
-	bool brackets = host > 2 && text[0] == '[' && text[host - 1] == ']';
+	unsigned number = port_number(&port);
 
-	if (host > 0 && (brackets || !memchr(text, ':', host)) && !memchr(text, '/', host) &&
-	    port_number(&port) > 0 && !*port)
+	memset(e, 0, sizeof(*e));
+	if (number > 0 && !*port && endpoint_host(n, text, (size_t)(colon - text), e)) {
+		e->text = arena_text(n->r->keep, text, strlen(text));
+		e->addr.port = (uint16_t)number;
 		return true;
+	}
 	node_fault(n, DIAG_ERROR,
 	           "is not host:port (such as \"db2.example.net:5432\", \"192.0.2.7:5432\", "
 	           "\"[fd00::7]:5432\")");

@@ -16,9 +16,19 @@ struct dest_reading {
 	bool has_policy, has_override, has_fallback;
 };
 
+/* "redirect", or one of "fallback"; NULL after reporting. */
+static struct endpoint *read_endpoint(const struct node *n, const char *text)
+{
+	struct endpoint *e = arena_alloc(n->r->keep, sizeof(*e));
+
+	return e && cond_endpoint(n, text, e) ? e : NULL;
+}
+
 static const char *check_endpoint(const struct node *n, const char *text)
 {
-	return cond_endpoint(n, text) ? text : NULL;
+	struct endpoint e;
+
+	return cond_endpoint(n, text, &e) ? text : NULL;
 }
 
 static void read_custom(void *ctx, const struct node *n, const struct key *k, void *target)
@@ -39,9 +49,8 @@ static void read_custom(void *ctx, const struct node *n, const struct key *k, vo
 		d->has_fallback = true;
 	} else if (!node_text(n)) {
 		node_wrong_type(n, "host:port in quotes");
-	} else if (cond_endpoint(n, node_text(n))) {
-		d->rule->redirect = arena_text(n->r->keep, node_text(n), strlen(node_text(n)));
-		node_not_yet(n);
+	} else {
+		d->rule->redirect = read_endpoint(n, node_text(n));
 	}
 }
 
@@ -84,13 +93,37 @@ static bool is_itself(const struct rule *r, const char *text)
 
 static void read_fallback(const struct node *n, struct rule *r)
 {
-	r->fallback_count = cond_texts(n, &r->fallback, check_endpoint);
-	for (unsigned i = 0; i < r->fallback_count; i++)
-		if (is_itself(r, r->fallback[i]))
+	const char *const *texts;
+	unsigned count = cond_texts(n, &texts, check_endpoint);
+	struct endpoint *list = arena_array(n->r->keep, count, sizeof(*list));
+
+	r->fallback = list;
+	for (unsigned i = 0; list && i < count; i++) {
+		if (is_itself(r, texts[i]))
 			node_say(n, DIAG_ERROR, "%q: is the destination itself (another one)",
-			         r->fallback[i]);
-	if (r->fallback_count > 0)
-		node_not_yet(n);
+			         texts[i]);
+		else if (cond_endpoint(n, texts[i], &list[r->fallback_count]))
+			r->fallback_count++;
+	}
+}
+
+/* What would never be done. */
+static void check_places(const struct node *n, const struct rule *r)
+{
+	bool fallback = r->fallback_count > 0;
+	struct node key;
+
+	if (!fallback && !r->redirect)
+		return;
+	if (r->unix_count > 0 || r->proto == PROTO_UNIX || r->proto == PROTO_UDP) {
+		if (node_member(n, fallback ? "fallback" : "redirect", &key))
+			node_say(&key, DIAG_WARNING, "is for TCP only, and this entry is not");
+	} else if (fallback && r->policy && r->fallback_after >= r->policy->max_attempts &&
+	           node_member(n, "fallback", &key)) {
+		node_say(&key, DIAG_WARNING,
+		         "is never reached: attempts end after %u, and fallback_after is %u",
+		         r->policy->max_attempts, r->fallback_after);
+	}
 }
 
 static void read_policy(struct loader *ld, struct dest_reading *d)
@@ -161,6 +194,7 @@ static void read_one(struct loader *ld, const struct node *n)
 		read_fallback(&d.fallback, r);
 	if (good)
 		check_conditions(n, r);
+	check_places(n, r);
 	check_name(ld, n, r);
 	if (r->proto == PROTO_UDP) {
 		struct node proto;

@@ -195,70 +195,6 @@ static void read_stats(void *ctx, const struct node *n, const struct key *k, voi
 	}
 }
 
-static void fault_condition(void *ctx, const struct node *n, const struct key *k, void *target)
-{
-	(void)target;
-	cond_read(n, k, ctx);
-}
-
-static void check_fault(const struct node *n, const struct checked *c)
-{
-	bool has_call, has_error, has_delay, has_short;
-	struct node call, error, other;
-	struct err e;
-
-	has_call = node_member(n, "call", &call);
-	has_error = node_member(n, "error", &error);
-	has_short = node_member(n, "short_write", &other);
-	if (!has_call)
-		node_say(n, DIAG_ERROR, "call is missing (connect, getaddrinfo, send)");
-	if (has_call && has_short && c->choice != OP_SEND)
-		node_fault(&other, DIAG_ERROR, "only send can be cut short (call = \"send\")");
-	has_delay = node_member(n, "delay", &other);
-	if (!has_error && !has_delay && !has_short)
-		node_say(n, DIAG_ERROR, "does nothing (error, delay or short_write)");
-	if (!has_error || !c->text)
-		return;
-	if (!err_parse(c->text, &e))
-		node_fault(&error, DIAG_ERROR, "unknown (such as ECONNREFUSED or EAI_AGAIN)");
-	else if (has_call && (c->choice == OP_LOOKUP) != (e.domain == ERR_EAI))
-		node_fault(&error, DIAG_ERROR, c->choice == OP_LOOKUP
-		                                   ? "getaddrinfo does not return it (EAI_...)"
-		                                   : "the call does not return it (an errno name)");
-}
-
-static void check_outage(const struct node *n, const struct checked *c)
-{
-	struct node min;
-
-	if (c->min > 0 && c->max > 0 && c->min > c->max && node_member(n, "outage", &min))
-		node_say(&min, DIAG_ERROR, "min is more than max");
-}
-
-static void read_faults(void *ctx, const struct node *n, const struct key *k, void *target)
-{
-	(void)ctx;
-	(void)k;
-	(void)target;
-	if (!node_is_list(n)) {
-		node_wrong_type(n, "a list ( ) of groups { }");
-		return;
-	}
-	for (unsigned i = 0; i < node_count(n); i++) {
-		struct node fault = node_at(n, i);
-		struct checked c = { 0 };
-		struct rule conditions;
-
-		memset(&conditions, 0, sizeof(conditions));
-		if (!group_read(&fault, PLACE_FAULT, &c, fault_condition, &conditions))
-			continue;
-		check_fault(&fault, &c);
-		check_outage(&fault, &c);
-	}
-	if (node_count(n) > 0)
-		node_not_yet(n);
-}
-
 void misc_read(struct loader *ld, const struct node *n)
 {
 	struct checked checked = { 0 };
@@ -270,5 +206,5 @@ void misc_read(struct loader *ld, const struct node *n)
 	else if (strcmp(n->key, "stats") == 0)
 		group_read(n, PLACE_STATS, &checked, read_stats, NULL);
 	else
-		group_read(n, PLACE_INJECT, &checked, read_faults, NULL);
+		inject_read(ld, n);
 }

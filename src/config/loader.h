@@ -46,6 +46,8 @@ struct loader {
 	unsigned rule_count;
 	struct program_rule *programs;
 	unsigned program_count;
+	struct fault *faults;
+	unsigned fault_count;
 	bool incomplete; /* a file could not be parsed: what is missing may be in it */
 };
 
@@ -87,8 +89,9 @@ void policy_check(const struct node *group, const struct pol *p);
 /* load_cond.c: conditions on destinations, shared with injected faults. True
  * if <k> is one of them, read or reported. */
 bool cond_read(const struct node *n, const struct key *k, struct rule *rule);
-/* "host:port", "192.0.2.1:80", "[::1]:80"; false after reporting. */
-bool cond_endpoint(const struct node *n, const char *text);
+/* "host:port", "192.0.2.1:80", "[::1]:80" into <e>, whose texts the arena keeps;
+ * false after reporting. */
+bool cond_endpoint(const struct node *n, const char *text, struct endpoint *e);
 /* Texts of a list, or one text alone, each accepted by <check> (which may give
  * another text back, or NULL after reporting). */
 typedef const char *check_text_fn(const struct node *n, const char *text);
@@ -101,10 +104,20 @@ void dests_shadowed(struct loader *ld);
 /* load_program.c */
 void programs_read(struct loader *ld, const struct unit *u);
 
-/* load_misc.c: process, log, stats, inject. */
+/* load_misc.c: process, log, stats; hands on inject. */
 void misc_read(struct loader *ld, const struct node *n);
 /* "stderr", "file:/x" ... into <s>; on false <why> says what is wrong. */
 bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why);
+
+/* load_inject.c. The file's faults; then, over them, LIBRETRY_INJECT and
+ * LIBRETRY_SEED, which decide whether anything of it is in force. */
+void inject_read(struct loader *ld, const struct node *n);
+void inject_apply(struct loader *ld);
+/* "connect:ECONNREFUSED:first=3,send:reset" into <faults>, which has room for
+ * INJECT_FAULTS_MAX, or is NULL; on false <why> says what is wrong. */
+bool inject_parse(const char *text, struct fault *faults, unsigned *count, struct fmt *why);
+/* LIBRETRY_INJECT is set, and to something that makes sense. */
+bool inject_well_formed(const struct env *env);
 
 /* dropins.c: names of DIR/conf.d/ *.conf, in byte order, for the main file
  * <path>. The number of them; faults are reported. */

@@ -19,6 +19,7 @@ src_config_libconf_la_SOURCES = \
 	src/config/load_cond.c \
 	src/config/load_dest.c \
 	src/config/load_errors.c \
+	src/config/load_inject.c \
 	src/config/load_misc.c \
 	src/config/load_policy.c \
 	src/config/load_program.c \
@@ -38,6 +39,8 @@ src_config_libconf_la_SOURCES = \
 	src/config/slurp.c \
 	src/config/text.c \
 	src/config/text.h \
+	src/config/timeline.c \
+	src/config/timeline.h \
 	src/config/value.c
 # Loading happens once and may use more stack than a hook.
 src_config_libconf_la_CFLAGS = $(AM_CFLAGS) -Wframe-larger-than=4096

@@ -220,7 +220,7 @@ static void apply_log(const struct overrides *o, struct log_settings *log)
 
 static void note_others(struct loader *ld)
 {
-	static const enum env_var not_yet[] = { ENV_STATS, ENV_TIMELINE, ENV_INJECT, ENV_CTL };
+	static const enum env_var not_yet[] = { ENV_STATS, ENV_TIMELINE, ENV_CTL };
 
 	for (size_t i = 0; i < ARRAY_LEN(not_yet); i++)
 		if (env_get(ld->env, not_yet[i]))
@@ -261,4 +261,6 @@ void config_overrides(const struct env *env, override_fn *each, void *ctx)
 		each(ctx, "retry_on", env_get(env, ENV_RETRY_ON), env_name(ENV_RETRY_ON));
 	if (o.has[ENV_LOG])
 		each(ctx, "log.to", env_get(env, ENV_LOG), env_name(ENV_LOG));
+	if (inject_well_formed(env))
+		each(ctx, "inject", env_get(env, ENV_INJECT), env_name(ENV_INJECT));
 }

@@ -14,11 +14,16 @@ enum event_kind {
 	EVENT_WOULD_RETRY, /* WARN  the same in observe mode: nothing follows */
 	EVENT_RECOVERED,   /* INFO  success after retries */
 	EVENT_MOVED,       /* INFO  the next attempt goes to another address */
+	EVENT_FALLBACK,    /* WARN  ... to one that the rule names: fallback, */
+	EVENT_WOULD_FALLBACK, /* in observe mode: nothing follows; */
+	EVENT_REDIRECT,    /* WARN  and redirect, from the first attempt on, */
+	EVENT_WOULD_REDIRECT, /* or not in observe mode */
 	EVENT_GAVE_UP,     /* ERROR */
 	EVENT_ABANDONED,   /* INFO  the program closed the descriptor */
 	EVENT_STOPPING,    /* INFO  a stop signal was caught */
 	EVENT_SUPPRESSED,  /* WARN  lines held back by the flood protection */
 	EVENT_PASSED,      /* DEBUG not our business, and why */
+	EVENT_INJECTED,    /* WARN  a fault that was made on purpose */
 	EVENT_CONFIG,      /* ERROR, WARN or DEBUG: .level and .message */
 	EVENT_KINDS
 };
@@ -29,6 +34,7 @@ struct event {
 	enum op op;
 	const char *dest;          /* "db1:5432"; NULL for none */
 	const struct addr *addr;   /* NULL for none */
+	const char *to;            /* fallback, redirect: where to; NULL for none */
 	unsigned attempt;          /* retry, would-retry: the attempt that failed */
 	unsigned max_attempts;
 	unsigned attempts;         /* recovered, gave-up */
@@ -38,6 +44,9 @@ struct event {
 	int64_t elapsed;           /* ns, of the failed attempt */
 	int64_t left;              /* ns of the deadline; DUR_NONE = none */
 	int64_t waited;            /* ns, recovered and gave-up */
+	int64_t delay;             /* ns, injected; 0: none */
+	uint32_t short_write;      /* bytes, injected; 0: none */
+	bool reset;                /* injected */
 	const char *policy;        /* name */
 	struct source rule;        /* where the rule stands; .file NULL = no rule */
 	int signal;                /* stopping */

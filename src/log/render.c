@@ -34,7 +34,9 @@ enum {
 	F_SIGNAL = 1 << 8,
 	F_LINES = 1 << 9,
 	F_MESSAGE = 1 << 10,
-	F_OP = 1 << 11
+	F_OP = 1 << 11,
+	F_FAULT = 1 << 12,
+	F_TO = 1 << 13
 };
 
 /* Which fields a kind has; their order is that of put_fields(). */
@@ -43,11 +45,16 @@ static const unsigned fields[EVENT_KINDS] = {
 	[EVENT_WOULD_RETRY] = F_OP | F_DEST | F_ATTEMPT | F_ERROR | F_WAIT | F_POLICY,
 	[EVENT_RECOVERED] = F_OP | F_DEST | F_ATTEMPTS | F_WAITED | F_POLICY,
 	[EVENT_MOVED] = F_OP | F_DEST | F_REASON,
+	[EVENT_FALLBACK] = F_OP | F_DEST | F_TO | F_POLICY,
+	[EVENT_WOULD_FALLBACK] = F_OP | F_DEST | F_TO | F_POLICY,
+	[EVENT_REDIRECT] = F_OP | F_DEST | F_TO | F_REASON | F_POLICY,
+	[EVENT_WOULD_REDIRECT] = F_OP | F_DEST | F_TO | F_POLICY,
 	[EVENT_GAVE_UP] = F_OP | F_DEST | F_ATTEMPTS | F_ERROR | F_REASON | F_WAITED | F_POLICY,
 	[EVENT_ABANDONED] = F_OP | F_DEST | F_ATTEMPTS | F_WAITED | F_POLICY,
 	[EVENT_STOPPING] = F_SIGNAL,
 	[EVENT_SUPPRESSED] = F_DEST | F_LINES,
-	[EVENT_PASSED] = F_OP | F_DEST | F_ERROR | F_REASON,
+	[EVENT_PASSED] = F_OP | F_DEST | F_TO | F_ERROR | F_REASON,
+	[EVENT_INJECTED] = F_OP | F_DEST | F_ERROR | F_FAULT | F_POLICY,
 	[EVENT_CONFIG] = F_MESSAGE,
 };
 
@@ -254,6 +261,16 @@ static void put_message(const struct writer *w, const char *message)
 	}
 }
 
+static void put_fault(const struct writer *w, const struct event *e)
+{
+	if (e->reset)
+		put_number(w, "reset", 1);
+	if (e->delay)
+		put_duration(w, "delay", e->delay);
+	if (e->short_write)
+		put_number(w, "short_write", e->short_write);
+}
+
 static void put_fields(const struct writer *w, const struct event *e, unsigned has)
 {
 	if (has & F_OP)
@@ -262,6 +279,8 @@ static void put_fields(const struct writer *w, const struct event *e, unsigned h
 		put_string(w, "dest", e->dest, DEST_MAX);
 	if ((has & F_DEST) && (has & F_OP))
 		put_addr(w, e->addr);
+	if (has & F_TO)
+		put_string(w, "to", e->to, DEST_MAX);
 	if (has & F_ATTEMPT)
 		put_attempt(w, e);
 	if (has & F_ATTEMPTS)
@@ -276,6 +295,8 @@ static void put_fields(const struct writer *w, const struct event *e, unsigned h
 		if (e->left != DUR_NONE)
 			put_duration(w, "left", e->left);
 	}
+	if (has & F_FAULT)
+		put_fault(w, e);
 	if (has & F_WAITED)
 		put_duration(w, "waited", e->waited);
 	if (has & F_POLICY) {

@@ -87,6 +87,8 @@ const char *reason_name(enum reason r)
 		return "other-address";
 	case REASON_NAME_EXHAUSTED:
 		return "name-exhausted";
+	case REASON_UNUSABLE:
+		return "unusable";
 	case REASON_DISABLED:
 		return "disabled";
 	}

@@ -5,5 +5,6 @@ src_policy_libpolicy_la_SOURCES = \
 	src/policy/builtin.c src/policy/builtin.h \
 	src/policy/classify.c src/policy/classify.h \
 	src/policy/decide.c src/policy/decide.h \
+	src/policy/inject.c src/policy/inject.h \
 	src/policy/match.c src/policy/match.h \
 	src/policy/policy.h src/policy/settings.h

@@ -139,6 +139,13 @@ struct port_range {
 	uint16_t low, high; /* inclusive */
 };
 
+/* "host:port", another place than the one that the program asked for. */
+struct endpoint {
+	const char *text; /* as it was written */
+	const char *host; /* a name; NULL: .addr is the place */
+	struct addr addr; /* of a name the port only */
+};
+
 /* One entry of "destinations". Empty condition = matches everything. */
 struct rule {
 	const char *name;          /* NULL if the entry has none */
@@ -153,10 +160,10 @@ struct rule {
 	unsigned unix_count;
 	enum proto proto;
 	const struct policy *policy; /* with the entry's override applied */
-	const char *const *fallback;
+	const struct endpoint *fallback;
 	unsigned fallback_count;
-	uint32_t fallback_after;
-	const char *redirect;
+	uint32_t fallback_after;       /* attempts before the first fallback */
+	const struct endpoint *redirect; /* NULL: none */
 };
 
 /* One entry of "programs". */
@@ -205,7 +212,8 @@ enum reason {
 	REASON_SPECIAL,       /* link-local, multicast, broadcast, no rule names it */
 	REASON_OTHER_ADDRESS, /* another address of the name could answer */
 	REASON_NAME_EXHAUSTED,/* the name has just used up its retries */
-	REASON_DISABLED       /* switched off for this program */
+	REASON_DISABLED,      /* switched off for this program */
+	REASON_UNUSABLE       /* a place that the rule names cannot be used */
 };
 
 /* "attempts", "deadline" ...: the word in the log. */

@@ -110,6 +110,11 @@ dry_run() {
 	is "dry run says nothing else" "" "$(cat err)"
 	run -p patiant --dry-run prog
 	has "a policy that does not exist is said" 'did you mean "patient"' err
+	run --dry-run --inject connect:ECONNREFUSED:first=2 prog
+	is "faults go to their variable" \
+		"LD_PRELOAD=$so LIBRETRY_INJECT='connect:ECONNREFUSED:first=2' prog" "$(cat out)"
+	run --dry-run --inject conect:ECONNREFUSED prog
+	has "a fault that makes no sense is said" 'did you mean "connect"' err
 	run -l file:/nonexistent/log --dry-run prog
 	has "a log that cannot be written is said" "nothing will be logged" err
 	run -l "file:$PWD/new-log" --dry-run prog
@@ -407,6 +412,31 @@ choice() {
 	lacks "and not shown as in force" "base_delay=soon" out
 }
 
+faults() {
+	cat >faults.conf <<-'C'
+	version = 1;
+	inject = { enabled = true; faults = (
+	  { call = "connect"; port = "5432"; error = "ETIMEDOUT"; first = 2; },
+	  { call = "send"; unix = "*"; short_write = 1; probability = 0.25; }
+	); };
+	C
+	ends "faults are no fault" 0 check faults.conf
+	has "faults are shown with their line" "faults.conf:3  connect  ETIMEDOUT" out
+	has "faults: when and where" "probability=0.25  unix=*" out
+	has "faults are not in force by themselves" "not injected" out
+	LIBRETRY_INJECT=1 "$LIBRETRY" check faults.conf >out
+	has "faults in force" "injected faults:" out
+	lacks "faults in force are in force" "not injected" out
+	LIBRETRY_INJECT=send:reset:every=3 "$LIBRETRY" check faults.conf >out
+	has "faults of the variable" "LIBRETRY_INJECT:1  send  reset   every=3" out
+	lacks "instead of the file's" "ETIMEDOUT" out
+	LIBRETRY_INJECT=send:ENOENT "$LIBRETRY" check faults.conf >out
+	is "a wrong fault is a warning" 1 $?
+	has "and says why" "ENOENT: send does not return it" out
+	lr check clean.conf
+	lacks "without faults there is no table of them" "injected" out
+}
+
 json() {
 	command -v python3 >/dev/null || { echo "skip json: no python3"; return; }
 	cat >read.py <<-'PY'
@@ -420,6 +450,9 @@ json() {
 	is "json: line" "5" "$(python3 read.py 'd["rules"][0]["line"]')"
 	is "json: durations as in the file" "10ms" "$(python3 read.py 'd["rules"][0]["base_delay"]')"
 	is "json: usable" "True" "$(python3 read.py 'd["usable"]')"
+	LIBRETRY_INJECT=1 "$LIBRETRY" check --json faults.conf >out
+	is "json: injected" "(True, ['ETIMEDOUT', 'short_write=1'])" \
+		"$(python3 read.py 'd["inject"], [x["effect"] for x in d["faults"]]')"
 	lr check --json bad.conf
 	is "json: errors" "2" "$(python3 read.py 'd["errors"]')"
 	is "json: faults" "[2, 3]" "$(python3 read.py '[x["line"] for x in d["diagnostics"]]')"
@@ -450,6 +483,7 @@ running
 warnings
 check
 choice
+faults
 json
 shipped
 exit "$failed"

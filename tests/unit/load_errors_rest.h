@@ -170,8 +170,7 @@ static const struct bad_input bad_rest[] = {
 	    "E D/main.conf:3: destinations[0].fallback[6]: \"a:b\": is not host:port (such "
 	      "as \"db2.example.net:5432\", \"192.0.2.7:5432\", \"[fd00::7]:5432\")",
 	    "E D/main.conf:3: destinations[0].fallback: \"db:5432\": is the destination "
-	      "itself (another one)",
-	    "N D/main.conf:3: destinations[0].fallback: not yet acted on by this version", NULL } },
+	      "itself (another one)", NULL } },
 	{ "fallback itself",
 	  "version = 1;\n"
 	  "destinations = (\n"
@@ -180,8 +179,25 @@ static const struct bad_input bad_rest[] = {
 	  ");\n",
 	  { "E D/main.conf:3: destinations[0].fallback_after: 0: too small (1 to 1000)",
 	    "E D/main.conf:3: destinations[0].fallback: \"192.0.2.1:5\": is the "
-	      "destination itself (another one)",
-	    "N D/main.conf:3: destinations[0].fallback: not yet acted on by this version", NULL } },
+	      "destination itself (another one)", NULL } },
+	{ "fallback for nothing",
+	  "version = 1;\n"
+	  "destinations = (\n"
+	  "{ host = \"a\"; fallback = \"b:1\"; fallback_after = 5; },\n"
+	  "{ host = \"b\"; fallback = \"b2:1\"; override = { max_attempts = 1; }; },\n"
+	  "{ unix = \"/run/x\"; fallback = \"b:1\"; },\n"
+	  "{ host = \"c\"; proto = \"udp\"; redirect = \"b:1\"; },\n"
+	  "{ host = \"d\"; redirect = \"[b]:1\"; }\n"
+	  ");\n",
+	  { "W D/main.conf:3: destinations[0].fallback: is never reached: attempts end after 5, "
+	      "and fallback_after is 5",
+	    "W D/main.conf:4: destinations[1].fallback: is never reached: attempts end after 1, "
+	      "and fallback_after is 1",
+	    "W D/main.conf:5: destinations[2].fallback: is for TCP only, and this entry is not",
+	    "W D/main.conf:6: destinations[3].redirect: is for TCP only, and this entry is not",
+	    "N D/main.conf:6: destinations[3].proto: not yet acted on by this version",
+	    "E D/main.conf:7: destinations[4].redirect: \"[b]:1\": is not host:port (such as "
+	      "\"db2.example.net:5432\", \"192.0.2.7:5432\", \"[fd00::7]:5432\")", NULL } },
 	{ "redirect",
 	  "version = 1;\n"
 	  "destinations = (\n"
@@ -356,7 +372,8 @@ static const struct bad_input bad_rest[] = {
 	      "(call = \"send\")",
 	    "E D/main.conf:6: inject.faults[3]: call is missing (connect, getaddrinfo, "
 	      "send)",
-	    "E D/main.conf:7: inject.faults[4]: does nothing (error, delay or short_write)",
+	    "E D/main.conf:7: inject.faults[4]: does nothing (error, delay, short_write or "
+	      "reset)",
 	    "E D/main.conf:8: inject.faults[5].error: \"ENOPE\": unknown (such as "
 	      "ECONNREFUSED or EAI_AGAIN)",
 	    "E D/main.conf:9: inject.faults[6].call: \"conect\": unknown (connect, "
@@ -364,14 +381,74 @@ static const struct bad_input bad_rest[] = {
 	    "E D/main.conf:10: inject.faults[7].probability: 1.5: too large (0 to 1)",
 	    "E D/main.conf:11: inject.faults[8].outage: min is more than max",
 	    "E D/main.conf:12: inject.faults[9].port: \"x\": is not a port (1 to 65535, "
-	      "such as \"5432\" or \"5432,6432-6440\")",
-	    "N D/main.conf:2: inject.faults: not yet acted on by this version", NULL } },
+	      "such as \"5432\" or \"5432,6432-6440\")", NULL } },
 	{ "inject 2",
 	  "version = 1;\n"
 	  "inject = { enabled = true; faults = 1; };\n",
-	  { "N D/main.conf:2: inject.enabled: not yet acted on by this version",
-	    "E D/main.conf:2: inject.faults: 1: is a whole number (a list ( ) of groups { "
+	  { "E D/main.conf:2: inject.faults: 1: is a whole number (a list ( ) of groups { "
 	      "} is expected)", NULL } },
+	{ "inject 3",
+	  "version = 1;\n"
+	  "inject = { faults = (\n"
+	  "{ call = \"connect\"; error = \"EPIPE\"; },\n"
+	  "{ call = \"connect\"; error = \"EINPROGRESS\"; },\n"
+	  "{ call = \"send\"; error = \"ENOENT\"; },\n"
+	  "{ call = \"getaddrinfo\"; error = \"EAI_SYSTEM\"; },\n"
+	  "{ call = \"getaddrinfo\"; reset = true; },\n"
+	  "{ call = \"send\"; error = \"EPIPE\"; reset = true; },\n"
+	  "{ call = \"send\"; error = \"EPIPE\"; short_write = 1; },\n"
+	  "{ call = \"send\"; reset = false; },\n"
+	  "{ call = \"connect\"; reset = 1; },\n"
+	  "{ call = \"connect\"; error = 5; }\n"
+	  "); };\n",
+	  { "E D/main.conf:3: inject.faults[0].error: \"EPIPE\": connect does not return it "
+	      "(see connect(2))",
+	    "E D/main.conf:4: inject.faults[1].error: \"EINPROGRESS\": says that the attempt "
+	      "goes on, or has been made (an error that ends it)",
+	    "E D/main.conf:5: inject.faults[2].error: \"ENOENT\": send does not return it "
+	      "(see send(2))",
+	    "E D/main.conf:6: inject.faults[3].error: \"EAI_SYSTEM\": would need an errno "
+	      "with it (EAI_AGAIN, EAI_FAIL, ...)",
+	    "E D/main.conf:7: inject.faults[4].reset: true: only a connection can be reset "
+	      "(call = \"connect\" or \"send\")",
+	    "E D/main.conf:8: inject.faults[5].error: \"EPIPE\": a reset has an error of its "
+	      "own (leave one of the two out)",
+	    "E D/main.conf:9: inject.faults[6].error: \"EPIPE\": nothing is sent then (leave "
+	      "out error or short_write)",
+	    "E D/main.conf:10: inject.faults[7]: does nothing (error, delay, short_write or "
+	      "reset)",
+	    "E D/main.conf:11: inject.faults[8].reset: 1: is a whole number (true or false "
+	      "without quotes is expected)",
+	    "E D/main.conf:12: inject.faults[9].error: 5: is a whole number (a text in quotes "
+	      "is expected)", NULL } },
+	{ "inject: when and where",
+	  "version = 1;\n"
+	  "inject = { faults = (\n"
+	  "{ call = \"send\"; reset = true; outage = { min = \"1s\"; max = \"2s\"; }; },\n"
+	  "{ call = \"send\"; reset = true; outage = { mean_gap = \"1s\"; }; },\n"
+	  "{ call = \"send\"; reset = true; timeline = \"/x\"; },\n"
+	  "{ call = \"send\"; reset = true; timeline = \"file:x\"; },\n"
+	  "{ call = \"send\"; reset = true; timeline = \"file:/nowhere/x\"; },\n"
+	  "{ call = \"send\"; reset = true; timeline = 1; },\n"
+	  "{ call = \"send\"; reset = true; proto = \"sctp\"; },\n"
+	  "{ call = \"send\"; reset = true; first = 0; after = -1; },\n"
+	  "{ call = \"getaddrinfo\"; error = \"EAI_AGAIN\"; addr = \"192.0.2.1\"; }\n"
+	  "); };\n",
+	  { "E D/main.conf:3: inject.faults[0].outage: mean_gap is missing (mean_gap, min, "
+	      "max)",
+	    "E D/main.conf:4: inject.faults[1].outage: max is missing (mean_gap, min, max)",
+	    "E D/main.conf:5: inject.faults[2].timeline: \"/x\": unknown (file:PATH)",
+	    "E D/main.conf:6: inject.faults[3].timeline: \"file:x\": needs an absolute path "
+	      "(file:/etc/libretry/outages)",
+	    "E D/main.conf:7: inject.faults[4].timeline: \"file:/nowhere/x\": cannot be "
+	      "opened: no such file (ENOENT)",
+	    "E D/main.conf:8: inject.faults[5].timeline: 1: is a whole number (a text in "
+	      "quotes is expected)",
+	    "E D/main.conf:9: inject.faults[6].proto: \"sctp\": unknown (tcp, udp, unix)",
+	    "E D/main.conf:10: inject.faults[7].first: 0: too small (1 to 1000000)",
+	    "E D/main.conf:10: inject.faults[7].after: -1: too small (0 to 1000000)",
+	    "W D/main.conf:11: inject.faults[8].addr: can never match: a look-up has no "
+	      "address yet", NULL } },
 	{ "everything at once",
 	  "version = 1;\n"
 	  "policies = { p = {\n"

@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(every_reason_and_op_has_a_word)
 {
-	for (int r = REASON_NONE; r <= REASON_DISABLED; r++)
+	for (int r = REASON_NONE; r <= REASON_UNUSABLE; r++)
 		ck_assert_str_ne(reason_name((enum reason)r), "?");
 	ck_assert_str_eq(op_name(OP_CONNECT), "connect");
 	ck_assert_str_eq(op_name(OP_LOOKUP), "lookup");

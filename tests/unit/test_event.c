@@ -17,11 +17,16 @@ START_TEST(kinds_have_names_and_levels)
 		{ EVENT_WOULD_RETRY, "would-retry", LOG_WARN_LEVEL },
 		{ EVENT_RECOVERED, "recovered", LOG_INFO_LEVEL },
 		{ EVENT_MOVED, "moved", LOG_INFO_LEVEL },
+		{ EVENT_FALLBACK, "fallback", LOG_WARN_LEVEL },
+		{ EVENT_WOULD_FALLBACK, "would-fallback", LOG_WARN_LEVEL },
+		{ EVENT_REDIRECT, "redirect", LOG_WARN_LEVEL },
+		{ EVENT_WOULD_REDIRECT, "would-redirect", LOG_WARN_LEVEL },
 		{ EVENT_GAVE_UP, "gave-up", LOG_ERROR_LEVEL },
 		{ EVENT_ABANDONED, "abandoned", LOG_INFO_LEVEL },
 		{ EVENT_STOPPING, "stopping", LOG_INFO_LEVEL },
 		{ EVENT_SUPPRESSED, "suppressed", LOG_WARN_LEVEL },
 		{ EVENT_PASSED, "passed", LOG_DEBUG_LEVEL },
+		{ EVENT_INJECTED, "injected", LOG_WARN_LEVEL },
 		{ EVENT_CONFIG, "config", LOG_ERROR_LEVEL },
 	};
 

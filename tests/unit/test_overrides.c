@@ -297,7 +297,48 @@ START_TEST(wrong_values_are_ignored)
 		  "W LIBRETRY_MODE: \"re\\u000atry\": unknown (retry, observe); did you mean "
 		  "\"retry\"?" },
 		{ "LIBRETRY_STATS=x", "N LIBRETRY_STATS: not yet acted on by this version" },
-		{ "LIBRETRY_INJECT=1", "N LIBRETRY_INJECT: not yet acted on by this version" },
+		{ "LIBRETRY_INJECT=1", NULL },
+		{ "LIBRETRY_INJECT=off", NULL },
+		{ "LIBRETRY_INJECT=connect:ECONNREFUSED", NULL },
+		{ "LIBRETRY_INJECT=conect:ECONNREFUSED",
+		  "W LIBRETRY_INJECT: \"conect:ECONNREFUSED\": conect: unknown (connect, "
+		  "getaddrinfo, send); did you mean \"connect\"?" },
+		{ "LIBRETRY_INJECT=connect",
+		  "W LIBRETRY_INJECT: \"connect\": does nothing (such as "
+		  "connect:ECONNREFUSED:first=3)" },
+		{ "LIBRETRY_INJECT=connect:EPIPE",
+		  "W LIBRETRY_INJECT: \"connect:EPIPE\": EPIPE: connect does not return it "
+		  "(see connect(2))" },
+		{ "LIBRETRY_INJECT=connect:ENOPE",
+		  "W LIBRETRY_INJECT: \"connect:ENOPE\": ENOPE: unknown (an error such as "
+		  "ECONNREFUSED, reset, or name=value)" },
+		{ "LIBRETRY_INJECT=send:reset,,send:reset",
+		  "W LIBRETRY_INJECT: \"send:reset,,send:reset\": has an empty word" },
+		{ "LIBRETRY_INJECT=getaddrinfo:reset",
+		  "W LIBRETRY_INJECT: \"getaddrinfo:reset\": reset: only connect and send can "
+		  "be reset" },
+		{ "LIBRETRY_INJECT=connect:short_write=1",
+		  "W LIBRETRY_INJECT: \"connect:short_write=1\": short_write: only send can be "
+		  "cut short" },
+		{ "LIBRETRY_INJECT=send:EPIPE:short_write=1",
+		  "W LIBRETRY_INJECT: \"send:EPIPE:short_write=1\": an error excludes reset and "
+		  "short_write" },
+		{ "LIBRETRY_INJECT=connect:ETIMEDOUT:frist=1",
+		  "W LIBRETRY_INJECT: \"connect:ETIMEDOUT:frist=1\": frist: unknown (probability, "
+		  "first, every, after, delay, delay_jitter, short_write); did you mean "
+		  "\"first\"?" },
+		{ "LIBRETRY_INJECT=connect:ETIMEDOUT:first=x",
+		  "W LIBRETRY_INJECT: \"connect:ETIMEDOUT:first=x\": first: is not a whole "
+		  "number" },
+		{ "LIBRETRY_INJECT=connect:ETIMEDOUT:probability=101%",
+		  "W LIBRETRY_INJECT: \"connect:ETIMEDOUT:probability=101%\": probability: too "
+		  "large (0 to 100)" },
+		{ "LIBRETRY_INJECT=connect:ETIMEDOUT:probability=30",
+		  "W LIBRETRY_INJECT: \"connect:ETIMEDOUT:probability=30\": probability: too "
+		  "large (0 to 1)" },
+		{ "LIBRETRY_INJECT=connect:delay=1",
+		  "W LIBRETRY_INJECT: \"connect:delay=1\": delay: has no unit (write \"1ms\" or "
+		  "\"1s\")" },
 	};
 
 	world_open();
