@@ -485,7 +485,7 @@ void fdtab_dup(int from, int to)
 void fdtab_postfork_child(void)
 {
 	struct pend_ref ref;
-	uint32_t closed = fdtab_busy() & FDTAB_CLOSED;
+	uint32_t closed = fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_PEERS);
 	unsigned at = 0;
 	uint32_t live = 0;
 

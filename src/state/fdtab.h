@@ -22,12 +22,14 @@
 #ifndef LIBRETRY_STATE_FDTAB_H
 #define LIBRETRY_STATE_FDTAB_H
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/compat.h"
 #include "policy/policy.h"
 
 #define FDTAB_CHUNK 256
@@ -41,11 +43,18 @@
 #define FDTAB_PATIENCE (100 * DUR_MS)
 
 /* The number of records in use; FDTAB_CLOSED besides, until the preload has
- * bound libc's functions. Zero: every wrapper may go straight to libc. */
-extern _Atomic uint32_t fdtab_gate;
+ * bound libc's functions. Besides, what only some wrappers are concerned with:
+ * FDTAB_SENDS while every send is to be looked at, FDTAB_REPLAY while data that
+ * were sent are kept (state/replay), FDTAB_PEERS once a socket was connected
+ * (state/peers). Zero: every wrapper may go straight to libc. */
+extern _Atomic uint32_t fdtab_gate LR_HIDDEN;
 #define FDTAB_CLOSED UINT32_C(0x80000000)
+#define FDTAB_SENDS UINT32_C(0x40000000)
+#define FDTAB_REPLAY UINT32_C(0x20000000)
+#define FDTAB_PEERS UINT32_C(0x10000000)
+#define FDTAB_ASIDE (FDTAB_SENDS | FDTAB_REPLAY | FDTAB_PEERS)
 
-static inline uint32_t fdtab_busy(void)
+static inline uint32_t fdtab_word(void)
 {
 	return atomic_load_explicit(&fdtab_gate, memory_order_relaxed);
 }
@@ -58,6 +67,11 @@ extern _Atomic uint32_t fdtab_aged;
 static inline bool fdtab_any_aged(void)
 {
 	return atomic_load_explicit(&fdtab_aged, memory_order_relaxed) != 0;
+}
+
+static inline uint32_t fdtab_busy(void)
+{
+	return fdtab_word() & ~FDTAB_ASIDE;
 }
 
 enum pend_state {
@@ -78,12 +92,18 @@ struct pending {
 	_Atomic uint64_t identity;    /* 0: not looked at yet */
 	_Atomic int64_t due;          /* ns, monotonic: when to look at it next */
 	/* The rest belongs to whoever has claimed it. */
-	struct sockaddr_storage sa;
+	struct sockaddr_storage sa;   /* where the attempts go */
 	socklen_t len;
+	struct sockaddr_in6 home;     /* what the program asked for, ... */
+	socklen_t home_len;           /* ... if attempts go elsewhere; 0: .sa is it */
+	bool redirected;              /* by the rule, from the first attempt on */
+	unsigned place;               /* n: at the rule's n-th fallback */
 	unsigned attempt;             /* the current one, from 1 */
 	bool last;                    /* its failure is the program's */
 	enum reason why;              /* last before max_attempts: why */
 	bool observed;                /* observe mode: only say what would be done */
+	enum op op;                   /* OP_SEND: a connection is made again */
+	bool replay;                  /* with what was sent over it: see state/replay */
 	enum mode mode;
 	const struct policy *policy;  /* NULL: not looked up yet */
 	const struct rule *rule;
@@ -101,6 +121,12 @@ struct pending {
 
 /* In a record's word: it is counted in fdtab_aged. */
 #define FDTAB_AGED UINT32_C(0x80)
+/* What the program asked for, whatever the attempts go to: its address, and *len. */
+static inline const struct sockaddr *pend_home(const struct pending *p, socklen_t *len)
+{
+	*len = p->home_len ? p->home_len : p->len;
+	return p->home_len ? (const struct sockaddr *)&p->home : (const struct sockaddr *)&p->sa;
+}
 
 /* A record as it was when it was found. */
 struct pend_ref {
@@ -175,7 +201,7 @@ struct fdtab_slot {
 	_Atomic uint32_t age;
 	struct fdtab_watch watches[FDTAB_WATCHES];
 };
-extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS];
+extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS] LR_HIDDEN;
 
 /* The slot of <fd>; NULL if it was never used, or <fd> can have none. */
 static inline struct fdtab_slot *fdtab_slot(int fd)

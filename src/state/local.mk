@@ -1,5 +1,8 @@
 # rank 2: what is remembered
 noinst_LTLIBRARIES += src/state/libstate.la
 src_state_libstate_la_SOURCES = src/state/names.c src/state/names.h \
+	src/state/peers.c src/state/peers.h \
+	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \
+	src/state/habit.c src/state/habit.h \
 	src/state/fdtab_slot.c src/state/fdtab_slot.h src/state/fdtab_watch.c

@@ -3,9 +3,11 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/compat.h"
 #include "base/prng.h"
+#include "state/habit.h"
 
 /* The part of a slot that is copied as a whole, as atomic words: a torn copy is
  * possible and found out by the sequence number, a data race in the language's
@@ -30,6 +32,7 @@ union payload_words {
 struct slot {
 	_Atomic uint32_t sequence; /* odd: being written */
 	_Atomic uint32_t tried;    /* bit n: address n has failed */
+	_Atomic int64_t tried_at;  /* the last of them */
 	_Atomic uint64_t id;       /* 0: empty */
 	_Atomic uint64_t name_hash;
 	_Atomic uint32_t exhausted_port;
@@ -165,6 +168,31 @@ static bool find_in(const struct payload *p, const struct addr *a, unsigned *ind
 	return false;
 }
 
+static void copy_out(struct name_entry *e, const struct payload *p, unsigned self)
+{
+	e->id = p->id;
+	e->count = p->count;
+	e->self = self;
+	e->thread = (uintptr_t)p->thread;
+	memcpy(e->name, p->name, sizeof(e->name));
+	memcpy(e->ips, p->ips, sizeof(e->ips));
+}
+
+bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
+{
+	union payload_words copy;
+	unsigned index = 0;
+
+	while (*at < NAMES_LOOKUPS) {
+		if (!copy_slot(&slots[(*at)++], &copy) || copy.p.thread == NAMES_OURS ||
+		    !find_in(&copy.p, a, &index))
+			continue;
+		copy_out(e, &copy.p, index);
+		return true;
+	}
+	return false;
+}
+
 bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 {
 	union payload_words copy;
@@ -177,17 +205,15 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
 		bool own;
 
-		if (!copy_slot(&slots[i], &copy) || !find_in(&copy.p, a, &index))
+		if (!copy_slot(&slots[i], &copy) || copy.p.thread == NAMES_OURS ||
+		    !find_in(&copy.p, a, &index))
 			continue;
 		own = copy.p.thread == thread;
 		if (own < own_found || (own == own_found && copy.p.id < out->id))
 			continue;
 		own_found = own;
-		out->id = copy.p.id;
-		out->count = copy.p.count;
-		out->self = index;
-		memcpy(out->name, copy.p.name, sizeof(out->name));
-		memcpy(out->ips, copy.p.ips, sizeof(out->ips));
+		copy_out(out, &copy.p, index);
+		out->thread = thread;
 	}
 	return out->id != 0;
 }
@@ -206,18 +232,20 @@ static uint32_t all_of(const struct name_entry *e)
 	return (UINT32_C(1) << e->count) - 1;
 }
 
-uint32_t names_tried(const struct name_entry *e)
+uint32_t names_tried(const struct name_entry *e, int64_t began, int64_t now)
 {
 	struct slot *s = slot_of(e->id);
 	uint32_t bit = UINT32_C(1) << e->self;
 	uint32_t old;
 	uint32_t new;
+	int64_t last;
 
 	if (!s)
 		return 0;
+	last = atomic_exchange_explicit(&s->tried_at, now, memory_order_relaxed);
 	old = atomic_load_explicit(&s->tried, memory_order_relaxed);
 	do
-		new = (old & bit) ? bit : old | bit;
+		new = (old & bit) || began - last > NAMES_ROUND ? bit : old | bit;
 	while (!atomic_compare_exchange_weak(&s->tried, &old, new));
 	return all_of(e) & ~new;
 }
@@ -284,6 +312,47 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
 	return *attempts > 0;
 }
 
+/* The newest look-up of <name> with an address of <family>; NULL if there is none. */
+static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
+{
+	union payload_words copy;
+	struct slot *newest = NULL;
+	uint64_t id = 0;
+
+	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
+		bool has = false;
+
+		if (!copy_slot(&slots[i], &copy) || copy.p.id < id ||
+		    strcasecmp(copy.p.name, name) != 0)
+			continue;
+		for (unsigned j = 0; j < copy.p.count && j < NAMES_ADDRS; j++)
+			has |= copy.p.ips[j].family == family;
+		if (!has)
+			continue;
+		newest = &slots[i];
+		id = copy.p.id;
+	}
+	return newest;
+}
+
+unsigned names_addresses(const char *name, struct name_ip *ips)
+{
+	static const uint8_t families[] = { AF_INET, AF_INET6 };
+	union payload_words copy;
+	unsigned count = 0;
+
+	for (unsigned f = 0; f < 2; f++) {
+		struct slot *s = newest_of(name, families[f]);
+
+		if (!s || !copy_slot(s, &copy))
+			continue;
+		for (unsigned j = 0; j < copy.p.count && j < NAMES_ADDRS; j++)
+			if (copy.p.ips[j].family == families[f])
+				count = name_ip_add(ips, count, &copy.p.ips[j]);
+	}
+	return count;
+}
+
 void names_postfork_child(void)
 {
 	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
@@ -306,4 +375,5 @@ void names_reset(void)
 		atomic_store(&slots[i].pending_attempts, 0);
 	}
 	atomic_store(&any_pending, 0);
+	habit_reset();
 }

@@ -22,6 +22,13 @@
 #define NAMES_ADDRS 16
 #define NAMES_NAME_MAX 256
 
+/* A program that walks a list goes on at once: a connect that begins later than
+ * this (ns) after a failure at another address belongs to a new round. */
+#define NAMES_ROUND INT64_C(5000000000)
+
+/* The "thread" of look-ups that are ours: not what an address is called. */
+#define NAMES_OURS UINTPTR_MAX
+
 struct name_ip {
 	uint8_t family; /* AF_INET or AF_INET6, mapped ones folded */
 	uint8_t ip[16];
@@ -32,6 +39,7 @@ struct name_entry {
 	uint64_t id;          /* which look-up; 0 = none */
 	unsigned count;       /* addresses kept */
 	unsigned self;        /* index of the address that was asked for */
+	uintptr_t thread;     /* who asked */
 	char name[NAMES_NAME_MAX];
 	struct name_ip ips[NAMES_ADDRS];
 };
@@ -56,11 +64,12 @@ void names_remember(const char *name, const struct name_ip *ips, unsigned count,
 bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out);
 
 /*
- * A connect to address <e>->self failed: mark it, and return the set of
- * addresses (bit n: index n) that the program has not tried since. Trying an
- * address a second time begins a new round.
+ * A connect to address <e>->self that began at <began> has failed at <now> (ns,
+ * one clock): mark it, and return the set of addresses (bit n: index n) that the
+ * program has not tried in this round. Trying an address a second time begins a
+ * new one, and so does a pause of more than NAMES_ROUND.
  */
-uint32_t names_tried(const struct name_entry *e);
+uint32_t names_tried(const struct name_entry *e, int64_t began, int64_t now);
 /* The same set, without marking anything. */
 uint32_t names_untried(const struct name_entry *e);
 
@@ -81,11 +90,19 @@ bool names_any_pending(void);
 bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *attempts,
                         int64_t *waited);
 
+/* What the newest look-ups of <name> (of IPv4, of IPv6, by any thread) have
+ * answered, to <ips>, at most NAMES_ADDRS: how many, 0 = never looked up. */
+unsigned names_addresses(const char *name, struct name_ip *ips);
+
+/* All look-ups of the program's that answered with <a>, in no order: start with
+ * *at = 0, until false. */
+bool names_next(unsigned *at, const struct addr *a, struct name_entry *e);
+
 /* In the child after fork: a look-up that another thread was just writing is
  * given up. */
 void names_postfork_child(void);
 
-/* Forgets everything (tests). */
+/* Forgets everything, habits too (tests). */
 void names_reset(void);
 
 #endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers.h - where the program's sockets were connected to, by descriptor.
+ *
+ * A socket whose connection was reset tells its peer, but not which side made
+ * the connection: an accepted one must never be connected anywhere. So connect()
+ * leaves a note: PEERS of them, the number modulo PEERS is the place, a newer one
+ * takes it. It is only a note: a descriptor dies unseen, and its number may name
+ * another socket by now. Whoever uses one asks the socket for its peer first.
+ *
+ * Lock-free; a note that is being written is not there. Safe in threads, signal
+ * handlers and a forked child. No errno, no system call. A handler that jumps out
+ * of the few stores of peers_note() leaves its place unusable.
+ */
+#ifndef LIBRETRY_STATE_PEERS_H
+#define LIBRETRY_STATE_PEERS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define PEERS 256
+
+/* What an operation that is retried has been through; .attempt 0: nothing. */
+struct so_far {
+	unsigned attempt;      /* the current one, from 1 */
+	int64_t began;         /* ns, monotonic: its first failure */
+	int64_t waited;        /* ns */
+	int64_t previous_wait; /* ns */
+};
+
+struct peer {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} to;
+	socklen_t len;
+	uintptr_t thread;      /* thread_key() of the caller of connect */
+	uint64_t identity;     /* of the socket that .so_far is about; 0: none */
+	struct so_far so_far;  /* how often its connection was made again */
+};
+
+/* connect(<fd>, <sa>) has been successful, or is under way. <sa> was read by the
+ * kernel; what is no IP address only takes an older note away. */
+void peers_note(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread);
+
+/* The note of <fd>; false if there is none. */
+bool peers_find(int fd, struct peer *out);
+
+/* <to> is a dup of <from>. */
+void peers_copy(int from, int to);
+
+/* The program has ended the connection of <fd> itself, or a part of it. */
+void peers_forget(int fd);
+
+/* Keeps <so_far> with the note of <fd>, for the socket <identity>. */
+void peers_progress(int fd, uint64_t identity, const struct so_far *so_far);
+
+void peers_reset(void); /* tests */
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "state/replay.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "state/fdtab.h"
+
+enum use { FREE = 0, IDLE, IN_USE, SPOILT };
+
+struct entry {
+	_Atomic int use;
+	_Atomic int fd;
+	uint64_t identity;
+	unsigned char *data; /* NULL: nothing was sent yet */
+	size_t size;
+	size_t len;          /* what is kept */
+	size_t given;        /* of these, over the present connection */
+};
+
+static struct entry entries[REPLAY_SOCKETS];
+static _Atomic unsigned live;
+
+/* Whether sends, reads and closes are looked at. */
+static void update_gate(void)
+{
+	if (atomic_load(&live) == 0)
+		atomic_fetch_and(&fdtab_gate, ~FDTAB_REPLAY);
+	/* Also if one has begun just now. */
+	if (atomic_load(&live) != 0)
+		atomic_fetch_or(&fdtab_gate, FDTAB_REPLAY);
+}
+
+/* The caller uses it, or nobody can. */
+static void give_back(struct entry *e)
+{
+	int saved = errno;
+
+	if (e->data)
+		munmap(e->data, e->size);
+	errno = saved;
+	e->data = NULL;
+	atomic_store(&e->fd, -1);
+	atomic_store(&e->use, FREE);
+	atomic_fetch_sub(&live, 1);
+	update_gate();
+}
+
+static bool take(struct entry *e)
+{
+	int idle = IDLE;
+
+	if (atomic_compare_exchange_strong(&e->use, &idle, IN_USE))
+		return true;
+	/* What goes on there is not in order with us: it is worth nothing. */
+	idle = IN_USE;
+	atomic_compare_exchange_strong(&e->use, &idle, SPOILT);
+	return false;
+}
+
+static void leave(struct entry *e)
+{
+	int in_use = IN_USE;
+
+	if (!atomic_compare_exchange_strong(&e->use, &in_use, IDLE))
+		give_back(e);
+}
+
+/* The entry of <fd>, in use by the caller; NULL if there is none. */
+static struct entry *find(int fd)
+{
+	for (unsigned i = 0; i < REPLAY_SOCKETS; i++) {
+		struct entry *e = &entries[i];
+
+		if (atomic_load_explicit(&e->use, memory_order_acquire) == FREE ||
+		    atomic_load_explicit(&e->fd, memory_order_relaxed) != fd)
+			continue;
+		if (!take(e))
+			return NULL;
+		if (atomic_load(&e->fd) == fd)
+			return e;
+		leave(e);
+	}
+	return NULL;
+}
+
+static struct entry *new_entry(void)
+{
+	for (unsigned i = 0; i < REPLAY_SOCKETS; i++) {
+		int none = FREE;
+
+		if (atomic_compare_exchange_strong(&entries[i].use, &none, IN_USE))
+			return &entries[i];
+	}
+	return NULL;
+}
+
+void replay_begin(int fd, uint64_t identity, size_t size)
+{
+	struct entry *e;
+
+	if (fd < 0)
+		return;
+	replay_drop(fd);
+	e = size ? new_entry() : NULL;
+	if (!e)
+		return;
+	e->identity = identity;
+	e->data = NULL;
+	e->size = size;
+	e->len = 0;
+	e->given = 0;
+	atomic_store(&e->fd, fd);
+	atomic_fetch_add(&live, 1);
+	leave(e);
+	update_gate();
+}
+
+static bool map_data(struct entry *e)
+{
+	int saved = errno;
+	void *data;
+
+	if (e->data)
+		return true;
+	data = mmap(NULL, e->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved;
+	if (data == MAP_FAILED)
+		return false;
+	e->data = data;
+	return true;
+}
+
+static void copy(struct entry *e, const struct iovec *iov, size_t count, size_t n)
+{
+	for (size_t i = 0; i < count && n > 0; i++) {
+		size_t part = iov[i].iov_len < n ? iov[i].iov_len : n;
+
+		if (part == 0)
+			continue;
+		memcpy(e->data + e->len, iov[i].iov_base, part);
+		e->len += part;
+		e->given += part;
+		n -= part;
+	}
+}
+
+void replay_add(int fd, const struct iovec *iov, size_t count, size_t n)
+{
+	struct entry *e = find(fd);
+
+	if (!e)
+		return;
+	if (n > e->size - e->len || !map_data(e)) {
+		give_back(e);
+		return;
+	}
+	copy(e, iov, count, n);
+	leave(e);
+}
+
+void replay_drop(int fd)
+{
+	struct entry *e = find(fd);
+
+	if (e)
+		give_back(e);
+}
+
+bool replay_given(int fd, uint64_t identity, uint64_t *given)
+{
+	struct entry *e = find(fd);
+
+	if (!e)
+		return false;
+	if (e->identity != identity) {
+		give_back(e);
+		return false;
+	}
+	*given = e->given;
+	leave(e);
+	return true;
+}
+
+void replay_restart(int fd)
+{
+	struct entry *e = find(fd);
+
+	if (!e)
+		return;
+	e->given = 0;
+	leave(e);
+}
+
+long replay_step(int fd, replay_out *out, void *arg)
+{
+	struct entry *e = find(fd);
+	long n = 0;
+
+	if (!e)
+		return 0;
+	if (e->given < e->len)
+		n = out(arg, e->data + e->given, e->len - e->given);
+	if (n > 0)
+		e->given += (size_t)n;
+	leave(e);
+	return n;
+}
+
+void replay_postfork_child(void)
+{
+	/* Those that another thread was using stay: what it did is half done. */
+	for (unsigned i = 0; i < REPLAY_SOCKETS; i++)
+		if (atomic_load(&entries[i].use) != FREE)
+			give_back(&entries[i]);
+	atomic_store(&live, 0);
+	update_gate();
+}
