@@ -5,17 +5,22 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "engine/place.h"
 #include "engine/retry.h"
 #include "engine/walk.h"
 
-/* One call under way: the target may move to another address of the name. */
+/* One call under way: the target may move to another address of the name, or to
+ * another place of the rule. */
 struct state {
 	struct retry r;
 	struct walk walk;
 	const struct connect_call *call;
 	const struct sockaddr *sa;
 	socklen_t len;
-	struct addr addr;
+	struct addr addr;  /* of the current attempt */
+	struct addr home;  /* of attempts at the destination itself */
+	unsigned place;    /* 0: there; n: at the rule's n-th fallback */
+	struct places places;
 	struct sockaddr_storage moved_to;
 	uint64_t identity; /* of the socket, to notice that it was closed */
 	bool gone;         /* it was, while we were in the kernel */
@@ -91,52 +96,66 @@ static void log_moved(const struct state *s, const struct addr *to, enum reason 
 	s->r.ops->log(s->r.ctx, &e);
 }
 
-/* The next attempts go to <a>. A v6 socket talks to v4 addresses in their
- * mapped form only. */
-static void move_to(struct state *s, const struct addr *a, bool mapped)
+/* The next attempts go to <to>. */
+static void aim_at(struct state *s, const struct addr *to)
 {
-	struct addr to = *a;
-
-	to.mapped = mapped;
-	s->len = addr_to_sockaddr(&to, &s->moved_to);
+	s->len = addr_to_sockaddr(to, &s->moved_to);
 	s->sa = (const struct sockaddr *)&s->moved_to;
-	s->addr = to;
-	log_moved(s, &to, REASON_NONE);
+	s->addr = *to;
+	/* Another family may have taken another socket. */
+	s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 }
 
 /*
- * Another address of the name has come alive. Of this one's family: connect
- * there, on the same socket. Of the other: the program shall try it itself if
- * it still can (true); else the socket must change its family.
+ * Another address of the name has come alive. If the program has it still to
+ * try, it shall go there itself (true). One that it has tried in this walk is
+ * moved to: on the same socket, or on one of the other family. Others never
+ * are: who takes each address for a server of its own must not be handed
+ * another.
  */
 static bool follow(struct state *s, const struct addr *a, bool untried)
 {
-	bool mapped = s->addr.mapped;
+	struct addr to;
 
-	if (a->family == s->addr.family) {
-		move_to(s, a, mapped);
-		return false;
-	}
 	if (untried) {
-		names_set_pending(s->call->name, s->addr.port, s->r.attempt - 1, s->r.waited);
+		walk_went_back(&s->walk);
+		names_set_pending(s->call->name, s->home.port, s->r.attempt - 1, s->r.waited);
 		log_moved(s, a, REASON_OTHER_ADDRESS);
 		return true;
 	}
-	if (s->r.ops->change_family(s->r.ctx, s->call->fd, a->family, &mapped)) {
-		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
-		move_to(s, a, mapped);
+	if (place_reach(&s->places, &s->addr, a, &to)) {
+		aim_at(s, &to);
+		s->home = to;
+		log_moved(s, &to, REASON_NONE);
 	}
 	return false;
 }
 
-/* After a wait: is another address alive while this one is not? True: the
- * failure goes back to the program. */
+/* Whose turn is it: the destination's, or that of a place its rule names? */
+static void fall_back(struct state *s)
+{
+	struct addr to;
+	unsigned place = place_next(&s->places, s->place, s->r.attempt - 1, &s->addr, &to);
+
+	if (place == s->place ||
+	    (place == 0 && !place_reach(&s->places, &s->addr, &s->home, &to)))
+		return;
+	place_log_moved(&s->places, &s->addr, &to);
+	aim_at(s, &to);
+	s->place = place;
+}
+
+/* After a wait: where does the next attempt go? True: the failure goes back to
+ * the program. */
 static LR_NOINLINE bool look_again(struct state *s)
 {
 	struct addr to;
 	bool untried;
 
-	return walk_other_alive(&s->walk, &to, &untried) && follow(s, &to, untried);
+	if (s->place == 0 && walk_other_alive(&s->walk, &to, &untried))
+		return follow(s, &to, untried);
+	fall_back(s);
+	return false;
 }
 
 /* The first failure of this call: whose business is it? True: not ours now. */
@@ -206,6 +225,8 @@ static int run(struct state *s, int error)
 		if (error == 0 || native(error))
 			return error;
 	}
+	if (s->r.mode == MODE_OBSERVE && s->r.ended == REASON_NONE)
+		place_log_observed(&s->places, s->r.attempt, &s->addr);
 	if (walk_applies(&s->walk) &&
 	    (s->r.ended == REASON_ATTEMPTS || s->r.ended == REASON_DEADLINE))
 		walk_exhausted(&s->walk, s->r.ops->now(s->r.ctx));
@@ -234,11 +255,70 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	                      .attempt = 1 };
 	s.walk = (struct walk){ .ops = ops,
 	                        .ctx = ctx,
-	                        .name = call->name,
+	                        .name = call->aim ? NULL : call->name,
 	                        .policy = call->policy,
-	                        .addr = &s.addr };
+	                        .addr = &s.home };
+	s.places = (struct places){ .ops = ops,
+	                            .ctx = ctx,
+	                            .fd = call->fd,
+	                            .wait = true,
+	                            .rule = call->rule,
+	                            .policy = call->policy,
+	                            .dest = dest };
+	if (call->aim)
+		aim_at(&s, call->aim);
+	s.home = s.addr;
 	error = run(&s, error);
 	if (error == 0)
 		retry_succeeded(&s.r);
+	return error;
+}
+
+/* Waits and tries until it is connected, or over. */
+static int run_again(struct state *s, int error)
+{
+	for (;;) {
+		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
+		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error))
+			return error;
+		if (!same_socket(s)) {
+			log_abandoned(s, s->r.attempt - 1);
+			return error;
+		}
+		s->r.ops->dissolve(s->r.ctx, s->call->fd);
+		error = attempt(s, error);
+		if (s->gone)
+			log_abandoned(s, s->r.attempt);
+		if (error == 0 || s->gone || native(error))
+			return error;
+	}
+}
+
+int engine_reconnect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,
+                     int error, struct so_far *so_far)
+{
+	char dest[DEST_TEXT_MAX];
+	struct state s = { .call = call, .sa = call->sa, .len = call->len, .addr = *call->addr };
+
+	dest_text(dest, sizeof(dest), call->name ? call->name->name : NULL, call->addr,
+	          call->addr->port);
+	s.r = (struct retry){ .ops = ops,
+	                      .ctx = ctx,
+	                      .op = OP_SEND,
+	                      .mode = call->mode,
+	                      .policy = call->policy,
+	                      .rule = call->rule,
+	                      .dest = dest,
+	                      .addr = &s.addr,
+	                      .began = so_far->began,
+	                      .attempt_began = call->began,
+	                      .limit = call->limit,
+	                      .attempt = so_far->attempt,
+	                      .waited = so_far->waited,
+	                      .previous_wait = so_far->previous_wait };
+	error = run_again(&s, error);
+	so_far->attempt = s.r.attempt;
+	so_far->waited = s.r.waited;
+	so_far->previous_wait = s.r.previous_wait;
 	return error;
 }

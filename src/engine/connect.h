@@ -12,12 +12,14 @@
 
 #include "engine/ops.h"
 #include "state/names.h"
+#include "state/peers.h"
 
 struct connect_call {
 	int fd;
 	const struct sockaddr *sa;
 	socklen_t len;
 	const struct addr *addr;       /* <sa>, parsed */
+	const struct addr *aim;        /* where the rule redirects it; NULL: nowhere */
 	const struct name_entry *name; /* the look-up it came from; NULL */
 	const struct policy *policy;
 	const struct rule *rule;       /* NULL: none matched */
@@ -34,5 +36,14 @@ struct connect_call {
  */
 int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,
                    int error);
+
+/*
+ * The connection of <call> is over, by <error>, before anything came of it: made
+ * again, on the same socket and to the same address. A part of the OP_SEND that
+ * *so_far tells of (.attempt of it have failed) and that goes on after this; so
+ * a success is not logged. Returns as the above does.
+ */
+int engine_reconnect(const struct engine_ops *ops, void *ctx, const struct connect_call *call,
+                     int error, struct so_far *so_far);
 
 #endif

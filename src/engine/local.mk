@@ -5,9 +5,12 @@ src_engine_libengine_la_SOURCES = \
 	src/engine/ops.h \
 	src/engine/pending.c src/engine/pending.h src/engine/pending_due.h \
 	src/engine/pending_act.c src/engine/pending_act.h \
-	src/engine/pending_attempt.c \
+	src/engine/pending_attempt.c src/engine/pending_begin.c \
+	src/engine/pending_place.c \
 	src/engine/pending_watch.c \
+	src/engine/place.c src/engine/place.h \
 	src/engine/resolve.c src/engine/resolve.h \
 	src/engine/retry.c src/engine/retry.h \
+	src/engine/send.c src/engine/send.h \
 	src/engine/wait.c src/engine/wait.h \
 	src/engine/walk.c src/engine/walk.h

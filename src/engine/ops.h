@@ -29,7 +29,8 @@ enum condition {
 	CONDITION_OTHER = 0, /* neither, or no socket at all */
 	CONDITION_TRYING,    /* a connect is under way */
 	CONDITION_CONNECTED, /* it is connected, or has been */
-	CONDITION_CLOSED     /* never connected: fresh, dissolved, or failed */
+	CONDITION_CLOSED,    /* never connected: fresh, dissolved, or failed */
+	CONDITION_RESET      /* its connection is over, and no byte went over it */
 };
 
 /* A destination and what is configured for it. */
@@ -59,8 +60,14 @@ struct engine_ops {
 	/* connect(AF_UNSPEC): make <fd> ready for another attempt. */
 	void (*dissolve)(void *ctx, int fd);
 	/* Make <fd> able to connect to addresses of <family>, by mapped ones if
-	 * *mapped is set; false if that cannot be. May change its identity. */
-	bool (*change_family)(void *ctx, int fd, uint8_t family, bool *mapped);
+	 * *mapped is set; false if that cannot be. May change its identity, but
+	 * not with <in_place>. */
+	bool (*change_family)(void *ctx, int fd, uint8_t family, bool in_place, bool *mapped);
+	/* The addresses of <host>, a place that a rule names, at most NAMES_ADDRS, to
+	 * <ips>; how many, 0 = not known. <wait>: it may be looked up; else what is
+	 * known from before counts, and if nothing is, it is asked for at the next
+	 * look-up of the program's. */
+	unsigned (*resolve)(void *ctx, const char *host, bool wait, struct name_ip *ips);
 	/* Whether something listens at <a>, found out without connecting: 1 yes,
 	 * 0 no, -1 not known (a remote address). */
 	int (*listening)(void *ctx, const struct addr *a);
@@ -83,6 +90,15 @@ struct engine_ops {
 	/* SO_ERROR: reads it and takes it off the socket. */
 	int (*take_error)(void *ctx, int fd);
 	enum condition (*condition)(void *ctx, int fd);
+	/* Whether the connection that <fd> made to <sa> is over and may be made
+	 * again: nothing went over it either way. With <replay>: nothing came, and
+	 * all that was sent is kept. */
+	bool (*remakable)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
+	                  bool replay);
+	/* <fd> is connected again: sends what is kept of it once more. 0: all of it,
+	 * or nothing is kept; EAGAIN: some is left (with <wait>: a stop signal was
+	 * caught); else the errno value by which that failed. */
+	int (*replay)(void *ctx, int fd, bool wait);
 	/* epoll_ctl(<op>): 0 or an errno value. */
 	int (*epoll_ctl)(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data);
 

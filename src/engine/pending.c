@@ -7,78 +7,17 @@
 #include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
-
-static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
-                       const struct pending_call *call)
-{
-	struct pending *p;
-
-	*a = (struct act){ .ops = ops, .ctx = ctx };
-	if (call->len > sizeof(p->sa) || !fdtab_begin(call->fd, &a->ref))
-		return false;
-	p = a->ref.p;
-	memcpy(&p->sa, call->sa, call->len);
-	p->len = call->len;
-	p->attempt = 1;
-	p->thread = call->thread;
-	p->began = call->began;
-	p->attempt_began = call->began;
-	p->expires = call->attempt_timeout == DUR_NONE
-	                     ? DUR_NONE
-	                     : dur_add(ops->entry_time(ctx, call->began),
-	                               call->attempt_timeout);
-	/* Not to be looked at by itself: that would need a clock, and a system
-	 * call, where all goes well. */
-	atomic_store(&p->due, p->expires);
-	return true;
-}
-
-void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending_call *call)
-{
-	struct act a;
-
-	/* Claimed for these few stores only: with nothing to jump out of but a
-	 * handler that comes just here, and then the record is lost. */
-	if (new_record(&a, ops, ctx, call))
-		fdtab_release(&a.ref, PEND_CONNECTING);
-}
-
-/* Most programs that connect a Unix socket know only yes and no. */
-static bool may_be_deferred(const struct target *t)
-{
-	if (t->mode != MODE_RETRY || t->policy->nonblocking != NONBLOCKING_DEFERRED)
-		return false;
-	return t->addr.family != AF_UNIX || t->rule;
-}
-
-int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
-                           const struct pending_call *call, const struct target *t, int error)
-{
-	struct act a;
-	bool retried;
-
-	if (!may_be_deferred(t))
-		return error;
-	if (!ops->enter(ctx))
-		return error;
-	if (!new_record(&a, ops, ctx, call)) {
-		ops->leave(ctx);
-		return error;
-	}
-	a.ref.p->expires = DUR_NONE;
-	retried = act_ours(&a) && act_judge(&a, error) == FATE_OURS && act_retry(&a, error);
-	if (!retried)
-		act_release(&a, PEND_FREE);
-	return retried ? EINPROGRESS : error;
-}
+#include "state/habit.h"
 
 /* The socket is connected. */
 static LR_NOINLINE enum sight succeeded(struct act *a)
 {
+	enum sight sight;
+
 	if (!atomic_load(&a->ref.p->identity)) {
 		/* Nothing ever happened here: one step, and no system call. */
-		if (lr_unlikely(names_any_pending()))
-			act_recovered_elsewhere(a);
+		if (lr_unlikely(names_any_pending() || habit_watching()))
+			act_connected_elsewhere(a);
 		fdtab_drop(&a->ref);
 		return SIGHT_SHOW;
 	}
@@ -90,14 +29,13 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 		/* The event was another descriptor's, with the same data. */
 		act_release(a, PEND_CONNECTING);
 		return SIGHT_SHOW;
+	} else if (a->ref.p->replay && !act_replayed(a, &sight)) {
+		return sight;
 	} else if (!act_recovered(a)) {
 		if (act_retry(a, ECONNREFUSED))
 			return SIGHT_HIDE;
 		a->ops->dissolve(a->ctx, atomic_load(&a->ref.p->fds[0]));
-		a->ref.p->error = ECONNREFUSED;
-		act_check_later(a, a->ops->now(a->ctx));
-		act_release(a, PEND_FAILED);
-		return SIGHT_SHOW_ERROR;
+		return act_owed(a, ECONNREFUSED);
 	}
 	act_release(a, PEND_FREE);
 	return SIGHT_SHOW;
@@ -121,8 +59,10 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 	} else if (now == CONDITION_CONNECTED) {
 		/* Connected, and broken by now: that is a success to us. */
 		act_recovered(a);
-	} else if (now == CONDITION_CLOSED) {
-		enum fate fate = a->ref.p->last ? FATE_OBSERVED : act_judge(a, ECONNREFUSED);
+	} else if (now == CONDITION_CLOSED || now == CONDITION_RESET) {
+		/* What it probably is. */
+		int error = now == CONDITION_RESET ? ECONNRESET : ECONNREFUSED;
+		enum fate fate = a->ref.p->last ? FATE_OBSERVED : act_judge(a, error);
 
 		if (fate == FATE_OURS)
 			return false;
@@ -208,8 +148,8 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 	bool again = true;
 
 	/* Most connects come to this. */
-	if (!bad && !names_any_pending() && fdtab_find(fd, &a.ref) && act_young(&a) &&
-	    fdtab_drop(&a.ref))
+	if (!bad && !names_any_pending() && !habit_watching() && fdtab_find(fd, &a.ref) &&
+	    act_young(&a) && fdtab_drop(&a.ref))
 		return SIGHT_SHOW;
 	for (unsigned n = 0; again && n < 8; n++) {
 		again = false;
@@ -240,6 +180,26 @@ static bool deliver(struct act *a, int *error)
 	return true;
 }
 
+/* An attempt goes on in the kernel. Before what was sent is sent again the program
+ * must not send anything else. */
+static enum answer ask_replaying(struct act *a, int fd, int *error)
+{
+	enum condition now = act_condition(a);
+
+	if (now == CONDITION_TRYING)
+		return ANSWER_PENDING;
+	switch (pending_event(a->ops, a->ctx, fd, now != CONDITION_CONNECTED)) {
+	case SIGHT_SHOW:
+		break;
+	case SIGHT_HIDE:
+		return ANSWER_PENDING;
+	case SIGHT_SHOW_ERROR:
+		return act_find(a, a->ops, a->ctx, fd) && deliver(a, error) ? ANSWER_ERROR
+		                                                            : ANSWER_CALL;
+	}
+	return ANSWER_CALL;
+}
+
 enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *error)
 {
 	struct act a;
@@ -247,6 +207,8 @@ enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *er
 
 	if (!act_find(&a, ops, ctx, fd))
 		return ANSWER_CALL;
+	if (pend_state(&a.ref) == PEND_CONNECTING && a.ref.p->replay)
+		return ask_replaying(&a, fd, error);
 	if (pend_state(&a.ref) == PEND_FAILED)
 		return deliver(&a, error) ? ANSWER_ERROR : ANSWER_CALL;
 	if (pend_state(&a.ref) == PEND_BACKOFF) {
@@ -291,7 +253,7 @@ static LR_NOINLINE int result(struct act *a, int error, bool *again)
 	}
 	if (was == PEND_REPORTED || p->last) {
 		act_reported(a, error);
-	} else if ((is = act_condition(a)) != CONDITION_CLOSED) {
+	} else if ((is = act_condition(a)) != CONDITION_CLOSED && is != CONDITION_RESET) {
 		/* Connected and broken by now, or another kind of socket under an
 		 * old number. */
 		if (is == CONDITION_CONNECTED)

@@ -24,11 +24,13 @@
 
 #include "engine/ops.h"
 #include "state/fdtab.h"
+#include "state/peers.h"
 
 struct pending_call {
 	int fd;
 	const struct sockaddr *sa;
 	socklen_t len;
+	const struct addr *aim;  /* where the rule has redirected it; NULL: nowhere */
 	int64_t began;           /* ns, clock of ops->entry_time */
 	uintptr_t thread;        /* thread_key() */
 	int64_t attempt_timeout; /* of the first attempt; DUR_NONE */
@@ -44,6 +46,16 @@ void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending
  */
 int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
                            const struct pending_call *call, const struct target *t, int error);
+
+/*
+ * The connection of a non-blocking socket is over, by <error>, and is remakable;
+ * <call> is the connect that made it, .began the time of ops->now. Returns EAGAIN
+ * if it is made again from now on, as an attempt of the OP_SEND that <so_far>
+ * tells of: the socket is in backoff. Else <error>, which the program gets.
+ * <replay>: what is kept of it is sent before the program sees it connected.
+ */
+int pending_remake(const struct engine_ops *ops, void *ctx, const struct pending_call *call,
+                   const struct target *t, const struct so_far *so_far, bool replay, int error);
 
 /* What a wait is to do with a descriptor that the kernel reports. */
 enum sight {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/compat.h"
-#include "engine/retry.h"
-#include "engine/walk.h"
+#include "state/habit.h"
 
 /* <fd> may be a dup that was made before the connect: of the same socket. The
  * other one was marked, too, so mostly no system call is needed to say no. */
@@ -76,50 +75,61 @@ bool act_ours(struct act *a)
 
 enum condition act_condition(struct act *a)
 {
-	return a->ops->condition(a->ctx, act_number(a));
+	struct pending *p = a->ref.p;
+	enum condition now = a->ops->condition(a->ctx, act_number(a));
+	bool over = now == CONDITION_RESET || (now == CONDITION_CONNECTED && p->replay);
+
+	if (!over)
+		return now;
+	/* Only of the connection that the record is about. */
+	return a->ops->remakable(a->ctx, act_number(a), (struct sockaddr *)&p->sa, p->len, p->replay)
+	               ? CONDITION_RESET
+	               : CONDITION_CONNECTED;
 }
 
-/* What is known of the destination; the address at least. */
-static void look_up(struct act *a, struct target *t)
+void act_look_up(struct act *a, struct target *t)
 {
 	struct pending *p = a->ref.p;
+	socklen_t len;
+	const struct sockaddr *sa = pend_home(p, &len);
 
 	memset(t, 0, sizeof(*t));
-	if (!a->ops->target(a->ctx, (struct sockaddr *)&p->sa, p->len, p->thread, t)) {
+	if (!a->ops->target(a->ctx, sa, len, p->thread, t)) {
 		t->name.id = 0;
-		addr_from_sockaddr(&t->addr, (struct sockaddr *)&p->sa, p->len);
+		addr_from_sockaddr(&t->addr, sa, len);
 	}
 }
 
-static struct walk walk_of(const struct act *a, const struct target *t)
+/* A program that was connected once does not walk on. */
+static bool has_walk(const struct act *a, const struct target *t)
+{
+	return t->name.id && !a->ref.p->redirected && a->ref.p->op == OP_CONNECT;
+}
+
+struct walk act_walk(const struct act *a, const struct target *t)
 {
 	return (struct walk){ .ops = a->ops,
 	                      .ctx = a->ctx,
-	                      .name = t->name.id ? &t->name : NULL,
+	                      .name = has_walk(a, t) ? &t->name : NULL,
 	                      .policy = a->ref.p->policy,
 	                      .addr = &t->addr };
 }
 
-/* The record as the retry loops know an operation. */
-struct story {
-	struct retry r;
-	char dest[DEST_TEXT_MAX];
-};
-
-static void tell(struct story *s, const struct act *a, const struct target *t)
+void act_tell(struct story *s, const struct act *a, const struct target *t)
 {
 	const struct pending *p = a->ref.p;
 
 	dest_text(s->dest, sizeof(s->dest), t->name.id ? t->name.name : NULL, &t->addr,
 	          t->addr.port);
+	addr_from_sockaddr(&s->addr, (const struct sockaddr *)&p->sa, p->len);
 	s->r = (struct retry){ .ops = a->ops,
 	                       .ctx = a->ctx,
-	                       .op = OP_CONNECT,
+	                       .op = p->op,
 	                       .mode = p->observed ? MODE_OBSERVE : p->mode,
 	                       .policy = p->policy,
 	                       .rule = p->rule,
 	                       .dest = s->dest,
-	                       .addr = &t->addr,
+	                       .addr = &s->addr,
 	                       .began = p->began,
 	                       .attempt_began = p->attempt_began,
 	                       .limit = DUR_NONE,
@@ -135,7 +145,7 @@ static LR_NOINLINE void passed(const struct act *a, const struct target *t, int 
 
 	if (!a->ops->log_wants(a->ctx, LOG_DEBUG_LEVEL))
 		return;
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	retry_end(&s.r, (struct err){ ERR_ERRNO, error }, why);
 }
 
@@ -143,7 +153,7 @@ static LR_NOINLINE void passed(const struct act *a, const struct target *t, int 
 static enum reason why_native(struct act *a, const struct target *t, int error)
 {
 	struct pending *p = a->ref.p;
-	struct walk w = walk_of(a, t);
+	struct walk w = act_walk(a, t);
 
 	if (!t->rule && addr_is_special(&t->addr))
 		return REASON_SPECIAL;
@@ -162,7 +172,7 @@ LR_NOINLINE enum fate act_judge(struct act *a, int error)
 
 	if (p->policy)
 		return p->observed ? FATE_OBSERVED : FATE_OURS;
-	look_up(a, &t);
+	act_look_up(a, &t);
 	if (!t.policy)
 		return FATE_NATIVE;
 	p->began = a->ops->entry_time(a->ctx, p->began);
@@ -181,12 +191,12 @@ LR_NOINLINE enum fate act_judge(struct act *a, int error)
 static LR_NOINLINE bool decide_about(struct act *a, const struct target *t, int error)
 {
 	struct pending *p = a->ref.p;
-	struct walk w = walk_of(a, t);
+	struct walk w = act_walk(a, t);
 	struct err err = { ERR_ERRNO, error };
 	struct decision d;
 	struct story s;
 
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	if (p->last && p->why == REASON_OTHER_ADDRESS)
 		/* Said as "moved". The connect at the other address tells the end. */
 		return false;
@@ -203,6 +213,8 @@ static LR_NOINLINE bool decide_about(struct act *a, const struct target *t, int 
 		atomic_store(&p->due, dur_add(now, d.wait));
 		return true;
 	}
+	if (p->observed && s.r.ended == REASON_NONE)
+		act_log_observed(a, &s);
 	if (walk_applies(&w) && (s.r.ended == REASON_ATTEMPTS || s.r.ended == REASON_DEADLINE))
 		walk_exhausted(&w, a->ops->now(a->ctx));
 	return false;
@@ -212,7 +224,7 @@ LR_NOINLINE bool act_decide(struct act *a, int error)
 {
 	struct target t;
 
-	look_up(a, &t);
+	act_look_up(a, &t);
 	return decide_about(a, &t, error);
 }
 
@@ -222,7 +234,7 @@ static LR_NOINLINE void log_given_up(struct act *a, const struct target *t, int 
 	int64_t waited = dur_sub(a->ops->now(a->ctx), p->backoff_began);
 	struct story s;
 
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	/* At least 1, for the line to be about a retry. */
 	s.r.waited = dur_add(p->waited, waited > 0 ? waited : 1);
 	retry_end(&s.r, (struct err){ ERR_ERRNO, error }, REASON_NONBLOCKING);
@@ -232,7 +244,7 @@ LR_NOINLINE void act_give_up(struct act *a, int error)
 {
 	struct target t;
 
-	look_up(a, &t);
+	act_look_up(a, &t);
 	log_given_up(a, &t, error);
 }
 
@@ -261,7 +273,7 @@ static LR_NOINLINE void log_recovered(struct act *a, const struct target *t)
 {
 	struct story s;
 
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	retry_succeeded(&s.r);
 }
 
@@ -276,7 +288,7 @@ LR_NOINLINE bool act_recovered(struct act *a)
 		return true;
 	if (p->sa.ss_family != AF_UNIX && a->ops->connected_to_self(a->ctx, act_number(a)))
 		return false;
-	look_up(a, &t);
+	act_look_up(a, &t);
 	/* The program need not go there any more. */
 	if (p->why == REASON_OTHER_ADDRESS)
 		names_take_pending(&t.name, t.addr.port, &attempts, &waited);
@@ -288,7 +300,7 @@ static LR_NOINLINE void log_elsewhere(struct act *a, const struct target *t)
 {
 	struct story s;
 
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	s.r.policy = t->policy;
 	s.r.rule = t->rule;
 	if (!names_take_pending(&t->name, t->addr.port, &s.r.attempt, &s.r.waited))
@@ -297,26 +309,39 @@ static LR_NOINLINE void log_elsewhere(struct act *a, const struct target *t)
 	retry_succeeded(&s.r);
 }
 
-LR_NOINLINE void act_recovered_elsewhere(struct act *a)
+static LR_NOINLINE void recovered_elsewhere(struct act *a)
 {
 	struct target t;
 
-	look_up(a, &t);
+	act_look_up(a, &t);
 	if (t.name.id && t.policy)
 		log_elsewhere(a, &t);
 }
 
-static LR_NOINLINE void log_end(struct act *a, const struct target *t, enum event_kind kind)
+LR_NOINLINE void act_connected_elsewhere(struct act *a)
+{
+	struct pending *p = a->ref.p;
+	struct addr addr;
+
+	if (habit_watching() && !p->home_len &&
+	    addr_from_sockaddr(&addr, (const struct sockaddr *)&p->sa, p->len))
+		habit_attempt(&addr);
+	if (names_any_pending())
+		recovered_elsewhere(a);
+}
+
+LR_NOINLINE void act_log_end(struct act *a, const struct target *t, enum event_kind kind,
+                             const struct addr *to)
 {
 	struct event e;
 	struct story s;
 
-	tell(&s, a, t);
+	act_tell(&s, a, t);
 	memset(&e, 0, sizeof(e));
 	e.kind = kind;
-	e.op = OP_CONNECT;
+	e.op = s.r.op;
 	e.dest = s.dest;
-	e.addr = &t->addr;
+	e.addr = to ? to : &s.addr;
 	e.attempts = s.r.attempt;
 	e.waited = s.r.waited;
 	e.policy = a->ref.p->policy ? a->ref.p->policy->name : NULL;
@@ -331,8 +356,8 @@ static LR_NOINLINE void abandoned(struct act *a)
 {
 	struct target t;
 
-	look_up(a, &t);
-	log_end(a, &t, EVENT_ABANDONED);
+	act_look_up(a, &t);
+	act_log_end(a, &t, EVENT_ABANDONED, NULL);
 }
 
 LR_NOINLINE void act_reported(struct act *a, int error)
@@ -371,36 +396,45 @@ void act_last_word(struct act *a, enum pend_state was)
 	}
 }
 
-/* Whether this attempt is to be the last although the policy would allow more. */
-LR_NOINLINE void act_look_around(struct act *a)
+enum sight act_owed(struct act *a, int error)
 {
-	struct pending *p = a->ref.p;
-	struct target t;
-	struct walk w;
-	struct addr to;
-	bool untried;
-
-	if (a->ops->stopping(a->ctx)) {
-		p->last = true;
-		p->why = REASON_STOPPING;
-		return;
-	}
-	look_up(a, &t);
-	w = walk_of(a, &t);
-	if (!walk_applies(&w) || !walk_other_alive(&w, &to, &untried))
-		return;
-	/* The program has to go there itself, and for that must see this one
-	 * fail: the kernel will tell it. */
-	p->last = true;
-	p->why = REASON_OTHER_ADDRESS;
-	/* This attempt counts too. */
-	names_set_pending(&t.name, t.addr.port, p->attempt + 1, p->waited);
-	t.addr = to;
-	log_end(a, &t, EVENT_MOVED);
+	a->ref.p->error = error;
+	act_check_later(a, a->ops->now(a->ctx));
+	act_release(a, PEND_FAILED);
+	return SIGHT_SHOW_ERROR;
 }
 
-/* A record in backoff, or one that owes an error, whose number has become
- * another's unseen (a raw close) ends here. */
+bool act_replayed(struct act *a, enum sight *sight)
+{
+	struct pending *p = a->ref.p;
+	int error = a->ops->replay(a->ctx, act_number(a), false);
+
+	if (error == 0)
+		return true;
+	if (error == EAGAIN) {
+		atomic_store(&p->due, dur_add(a->ops->now(a->ctx), REPLAY_STEP));
+		act_rearm_oneshot(a);
+		act_release(a, PEND_CONNECTING);
+		*sight = SIGHT_HIDE;
+		return false;
+	}
+	if (act_condition(a) == CONDITION_RESET && act_retry(a, error))
+		*sight = SIGHT_HIDE;
+	else
+		*sight = act_owed(a, error);
+	return false;
+}
+
+int64_t act_next_look(const struct act *a, int64_t now)
+{
+	const struct pending *p = a->ref.p;
+	int64_t step = dur_sub(now, p->attempt_began) / 4;
+
+	if (!p->replay || step > PENDING_CHECK)
+		step = PENDING_CHECK;
+	return dur_add(now, step > REPLAY_STEP ? step : REPLAY_STEP);
+}
+
 bool act_still_ours(struct act *a)
 {
 	enum pend_state was = pend_state(&a->ref);
@@ -415,7 +449,6 @@ bool act_still_ours(struct act *a)
 	return false;
 }
 
-/* When its descriptor is to be looked at, should nothing happen to it. */
 void act_check_later(struct act *a, int64_t now)
 {
 	atomic_store(&a->ref.p->due, dur_add(now, PENDING_CHECK));

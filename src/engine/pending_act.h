@@ -7,15 +7,27 @@
 #define LIBRETRY_ENGINE_PENDING_ACT_H
 
 #include "engine/pending.h"
+#include "engine/retry.h"
+#include "engine/walk.h"
 
 /* How often a record that nothing happens to is looked at: its descriptor may
  * have died unseen. */
 #define PENDING_CHECK (5 * DUR_S)
 
+/* How soon at the earliest, if something is left to be sent. */
+#define REPLAY_STEP (10 * DUR_MS)
+
 struct act {
 	const struct engine_ops *ops;
 	void *ctx;
 	struct pend_ref ref;
+};
+
+/* The record as the retry loops know an operation. */
+struct story {
+	struct retry r;
+	char dest[DEST_TEXT_MAX];
+	struct addr addr; /* of the current attempt */
 };
 
 /* The descriptor to act on. */
@@ -44,11 +56,26 @@ bool act_still_ours(struct act *a);
 
 /* The rest wants the record claimed. */
 
+/* What is known of the destination, that is of what the program asked for; the
+ * address at least. */
+void act_look_up(struct act *a, struct target *t);
+/* For what act_look_up() found, which must outlive both. */
+struct walk act_walk(const struct act *a, const struct target *t);
+void act_tell(struct story *s, const struct act *a, const struct target *t);
+
+/* The attempts go to <to> from now on: an address of IP, like the one before. */
+void act_aim(struct act *a, const struct addr *to);
+
 /* The descriptor is still the socket that the record is about. The first look
  * learns which one it is: act_condition() must then say that it never was
  * connected. */
 bool act_ours(struct act *a);
 enum condition act_condition(struct act *a);
+
+/* When to look at an attempt that goes on in the kernel, if no wait tells of it
+ * before. <now>: ns. Soon if something is to be sent then: the program may wait for
+ * nothing but the answer. */
+int64_t act_next_look(const struct act *a, int64_t now);
 
 enum fate {
 	FATE_OURS = 0, /* to be retried if the error allows it */
@@ -77,12 +104,13 @@ void act_give_up(struct act *a, int error);
  * which the kernel may do to a socket that is retried on this machine. */
 bool act_recovered(struct act *a);
 
-/* A first attempt was successful, unclaimed: reports what another address of the
- * name went through before. */
-void act_recovered_elsewhere(struct act *a);
+/* A first attempt was successful, unclaimed, while habit_watching() or
+ * names_any_pending(): the program has got to an address of a name. Reports what
+ * another one went through. */
+void act_connected_elsewhere(struct act *a);
 
 /* Before an attempt: whether it is to be the last although the policy would allow
- * more. */
+ * more, and whose turn it is: the destination's, or that of a place its rule names. */
 void act_look_around(struct act *a);
 
 /* Nothing is due but a look whether the descriptor lives. <now>: ns. */
@@ -97,6 +125,22 @@ bool act_park(struct act *a);
 void act_rearm(struct act *a);
 /* One-shot ones that were reported, which is kept from the program. */
 void act_rearm_oneshot(struct act *a);
+/* All: what was reported and kept from the program is reported again. */
+void act_rearm_all(struct act *a);
+
+/* What was sent goes over the new connection first. False: not all of it yet, or
+ * it broke; *sight is what is left to do, and the record is released. */
+bool act_replayed(struct act *a, enum sight *sight);
+
+/* The program gets <error>, which only we know: releases. */
+enum sight act_owed(struct act *a, int error);
+
+/* Logs an end that is no failure. <to>: an address other than that of the attempts;
+ * or NULL. */
+void act_log_end(struct act *a, const struct target *t, enum event_kind kind,
+                 const struct addr *to);
+/* Logs the fallback that would come next, were the record's not only observed. */
+void act_log_observed(const struct act *a, const struct story *s);
 
 /* The log's last word on a failure that the program got itself; <error> 0: it
  * was never seen. */

@@ -4,6 +4,7 @@
 
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
+#include "state/peers.h"
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -14,7 +15,7 @@ static void started(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
 
-	int64_t look = dur_add(now, PENDING_CHECK);
+	int64_t look = act_next_look(a, now);
 	int64_t deadline = dur_add(p->began, p->policy->deadline);
 
 	p->expires = DUR_NONE;
@@ -46,6 +47,18 @@ static void failed_at_once(struct act *a, int error, int64_t now)
 	act_release(a, PEND_FAILED);
 }
 
+/* Should the next connection break as well, its attempts count on. */
+static void remember(struct act *a)
+{
+	const struct pending *p = a->ref.p;
+	struct so_far so_far = { .attempt = p->attempt,
+	                         .began = p->began,
+	                         .waited = p->waited,
+	                         .previous_wait = p->previous_wait };
+
+	peers_progress(act_number(a), atomic_load(&a->ref.p->identity), &so_far);
+}
+
 void act_attempt(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
@@ -62,8 +75,10 @@ void act_attempt(struct act *a, int64_t now)
 	p->attempt_began = a->ops->now(a->ctx);
 	if (p->attempt >= p->policy->max_attempts)
 		p->last = true;
+	if (p->op == OP_SEND)
+		remember(a);
 	rc = a->ops->start(a->ctx, act_number(a), (struct sockaddr *)&p->sa, p->len);
-	if (rc == EINPROGRESS || rc == EALREADY) {
+	if (rc == EINPROGRESS || rc == EALREADY || (rc == 0 && p->replay)) {
 		started(a, p->attempt_began);
 	} else if (rc != 0 && rc != EISCONN) {
 		failed_at_once(a, rc, p->attempt_began);
@@ -76,6 +91,19 @@ void act_attempt(struct act *a, int64_t now)
 	}
 }
 
+/* Behind a wait. What was kept from the program is reported now, edge-triggered
+ * or not, because its registrations are modified. */
+static void go_on_replaying(struct act *a)
+{
+	enum sight sight;
+
+	if (!act_replayed(a, &sight))
+		return;
+	act_recovered(a);
+	act_rearm_all(a);
+	act_release(a, PEND_FREE);
+}
+
 /* An attempt in the kernel: over its time, or not looked at for long. */
 static void check(struct act *a, int64_t now)
 {
@@ -83,17 +111,19 @@ static void check(struct act *a, int64_t now)
 	enum condition is = act_ours(a) ? act_condition(a) : CONDITION_OTHER;
 	enum fate fate;
 
-	if (is == CONDITION_CONNECTED) {
+	if (is == CONDITION_CONNECTED && p->replay) {
+		go_on_replaying(a);
+	} else if (is == CONDITION_CONNECTED) {
 		act_recovered(a);
 		act_release(a, PEND_FREE);
 	} else if (is == CONDITION_OTHER) {
 		act_last_word(a, PEND_CONNECTING);
 		act_release(a, PEND_FREE);
-	} else if (is == CONDITION_CLOSED || now < p->expires) {
+	} else if (is == CONDITION_CLOSED || is == CONDITION_RESET || now < p->expires) {
 		/* A failure is the business of whoever waits for it. */
 		act_check_later(a, now);
 		if (is == CONDITION_TRYING)
-			atomic_store(&p->due, earlier(p->expires, dur_add(now, PENDING_CHECK)));
+			atomic_store(&p->due, earlier(p->expires, act_next_look(a, now)));
 		act_release(a, PEND_CONNECTING);
 	} else if ((fate = act_judge(a, ETIMEDOUT)) == FATE_OBSERVED) {
 		p->expires = DUR_NONE;

@@ -91,6 +91,17 @@ void act_rearm_oneshot(struct act *a)
 	rearm(a, is_oneshot);
 }
 
+static bool is_any(const struct watch *w)
+{
+	(void)w;
+	return true;
+}
+
+void act_rearm_all(struct act *a)
+{
+	rearm(a, is_any);
+}
+
 bool pending_epoll_ctl(const struct engine_ops *ops, void *ctx, int epfd, int op, int fd,
                        uint32_t events, uint64_t data, int *rc)
 {
@@ -181,7 +192,7 @@ static enum pend_state left_to_program(struct act *a, enum pend_state was)
 		return was;
 	if (now == CONDITION_CONNECTED)
 		act_recovered(a);
-	if (now != CONDITION_CLOSED || p->attempt <= 1)
+	if ((now != CONDITION_CLOSED && now != CONDITION_RESET) || p->attempt <= 1)
 		return PEND_FREE;
 	p->last = true;
 	if (p->why == REASON_NONE)

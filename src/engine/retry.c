@@ -93,6 +93,8 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	                           .limit = r->limit };
 
 	*d = decide(r->policy, &failure, &so_far, r->ops->random(r->ctx));
+	if (r->at_once)
+		d->wait = 0;
 	if (d->verdict != VERDICT_RETRY) {
 		retry_end(r, error, d->reason);
 		return false;

@@ -23,6 +23,7 @@ struct retry {
 	int64_t began;           /* when the operation began */
 	int64_t attempt_began;   /* when the current attempt began */
 	int64_t limit;           /* the program's own bound, ns; DUR_NONE */
+	bool at_once;            /* without a wait */
 	unsigned attempt;        /* the current one, from 1 */
 	int64_t waited;          /* ns, all waits so far */
 	int64_t previous_wait;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "policy/classify.h"
+#include "state/habit.h"
 
 bool walk_applies(const struct walk *w)
 {
@@ -51,32 +52,55 @@ static bool other_could_answer(const struct walk *w, uint32_t untried, int error
 	return false;
 }
 
-enum reason walk_first_failure(const struct walk *w, int error, int64_t now)
+void walk_went_back(const struct walk *w)
+{
+	if (walk_applies(w))
+		habit_went_back(w->name, w->addr->port, w->ops->now(w->ctx));
+}
+
+/* The name has just used up its retries. The time begins again with every further
+ * address of it, however long the list is. */
+static bool in_grace(const struct walk *w, int64_t began, bool goes_on)
+{
+	int64_t exhausted = names_exhausted_at(w->name, w->addr->port);
+
+	if (!exhausted || dur_sub(began, exhausted) >= NAME_GRACE)
+		return false;
+	if (goes_on)
+		walk_exhausted(w, w->ops->now(w->ctx));
+	return true;
+}
+
+enum reason walk_first_failure(const struct walk *w, int error, int64_t began)
 {
 	struct err err = { ERR_ERRNO, error };
 	uint32_t untried;
-	int64_t exhausted;
+	bool goes_on;
 
 	if (!walk_applies(w))
 		return REASON_NONE;
-	untried = names_tried(w->name);
+	goes_on = names_untried(w->name) >> w->name->self & 1;
+	untried = names_tried(w->name, began, w->ops->now(w->ctx));
 	/* An error that nobody retries needs no looking around. */
 	if (!policy_retries(w->policy, OP_CONNECT, err, error, false) ||
 	    w->policy->max_attempts <= 1)
 		return REASON_NONE;
-	exhausted = names_exhausted_at(w->name, w->addr->port);
-	if (exhausted && dur_sub(now, exhausted) < NAME_GRACE)
+	if (habit_came_back(w->name, w->addr->port, began) == HABIT_FIRST_ONLY)
+		return REASON_NONE;
+	if (in_grace(w, began, goes_on))
 		return REASON_NAME_EXHAUSTED;
-	if (untried && other_could_answer(w, untried, error))
-		return REASON_OTHER_ADDRESS;
-	return REASON_NONE;
+	if (!untried || !other_could_answer(w, untried, error))
+		return REASON_NONE;
+	walk_went_back(w);
+	return REASON_OTHER_ADDRESS;
 }
 
 bool walk_other_alive(const struct walk *w, struct addr *to, bool *untried)
 {
 	uint32_t left;
 
-	if (!walk_applies(w) || w->ops->listening(w->ctx, w->addr) == 1)
+	if (!walk_applies(w) || habit_known(w->name, w->addr->port) == HABIT_FIRST_ONLY ||
+	    w->ops->listening(w->ctx, w->addr) == 1)
 		return false;
 	left = names_untried(w->name);
 	for (unsigned i = 0; i < w->name->count; i++) {
@@ -93,6 +117,7 @@ bool walk_other_alive(const struct walk *w, struct addr *to, bool *untried)
 
 void walk_exhausted(const struct walk *w, int64_t now)
 {
-	if (walk_applies(w))
+	/* Who uses one address only gets a series each time. */
+	if (walk_applies(w) && habit_known(w->name, w->addr->port) != HABIT_FIRST_ONLY)
 		names_set_exhausted(w->name, w->addr->port, now);
 }

@@ -11,8 +11,9 @@
 
 /* After a name with several addresses has used up its retries, connects to it
  * go straight through for this long, so that a list of three dead addresses
- * is waited for once and not three times. */
-#define NAME_GRACE (1 * DUR_S)
+ * is waited for once and not three times. curl looks after its connects once a
+ * second only. */
+#define NAME_GRACE (2 * DUR_S)
 
 /* What is asked about: an address of <name>. */
 struct walk {
@@ -31,13 +32,20 @@ bool walk_applies(const struct walk *w);
  * The first attempt at an address failed with <error>; marks it as tried. The
  * reason why the failure goes straight back to the program: REASON_OTHER_ADDRESS
  * (one that it has still to try could answer), REASON_NAME_EXHAUSTED; or
- * REASON_NONE: wait here. <now>: ns, when the operation began.
+ * REASON_NONE: wait here. That is also for programs which have been seen to use
+ * one address of the name only. <began>: ns, when the operation began.
  */
-enum reason walk_first_failure(const struct walk *w, int error, int64_t now);
+enum reason walk_first_failure(const struct walk *w, int error, int64_t began);
 
 /* After a wait: another address of the name is alive and this one is not. Then
- * *to is that address, and *untried whether the program has it still to try. */
+ * *to is that address, and *untried whether the program has it still to try in
+ * this round. Never for a program that uses one address only: it has not asked
+ * for the others. */
 bool walk_other_alive(const struct walk *w, struct addr *to, bool *untried);
+
+/* The failure goes straight back to the program, which has another address to
+ * try: from now on it is watched whether it does. */
+void walk_went_back(const struct walk *w);
 
 /* The name's retries are used up at <now>. */
 void walk_exhausted(const struct walk *w, int64_t now);

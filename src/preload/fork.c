@@ -3,9 +3,11 @@
 
 #include "log/log.h"
 #include "preload/configure.h"
+#include "preload/inject.h"
 #include "preload/runtime.h"
 #include "state/fdtab.h"
 #include "state/names.h"
+#include "state/replay.h"
 
 /* In rank order. None of them takes a lock or allocates: the child may have been
  * forked from a signal handler or a threaded program. */
@@ -13,9 +15,11 @@ static void child(void)
 {
 	fdtab_postfork_child();
 	names_postfork_child();
+	replay_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();
 	thread_random_postfork_child();
+	inject_postfork_child();
 }
 
 void atfork_register(void)

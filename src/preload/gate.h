@@ -24,6 +24,25 @@ static inline bool gate_idle(void)
 	return lr_likely(fdtab_busy() == 0);
 }
 
+/* The same for sends, which may have to be looked at for other reasons: to inject
+ * faults, and to keep what is sent. */
+static inline bool gate_idle_sends(void)
+{
+	return lr_likely((fdtab_word() & ~FDTAB_PEERS) == 0);
+}
+
+/* The same for reads that may fail: what is kept is given up at the first one. */
+static inline bool gate_idle_reads(void)
+{
+	return lr_likely((fdtab_word() & ~FDTAB_SENDS & ~FDTAB_PEERS) == 0);
+}
+
+/* ... and nothing was ever connected, so that no failure matters. */
+static inline bool gate_idle_unconnected(void)
+{
+	return lr_likely((fdtab_word() & ~FDTAB_SENDS) == 0);
+}
+
 /* No connect is under way, and none can begin while this thread is in the
  * kernel, but from a signal handler (which ends the wait). */
 static inline bool gate_idle_through(void)

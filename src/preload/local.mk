@@ -1,12 +1,17 @@
 # rank 4: the preloaded object
 lib_LTLIBRARIES += libretry.la
 libretry_la_SOURCES = \
+	src/preload/again.c src/preload/io.h \
 	src/preload/configure.c src/preload/configure.h \
+	src/preload/dial.h \
 	src/preload/epinfo.c src/preload/epinfo.h \
 	src/preload/fork.c \
 	src/preload/gate.h \
+	src/preload/inject.c src/preload/inject.h \
+	src/preload/inject_send.c \
 	src/preload/lc_dlopen.c \
 	src/preload/ops.c src/preload/ops.h \
+	src/preload/places.c src/preload/places.h \
 	src/preload/probe.c src/preload/probe.h \
 	src/preload/real.c src/preload/real.h \
 	src/preload/replace.c src/preload/replace.h \
@@ -16,7 +21,7 @@ libretry_la_SOURCES = \
 	src/preload/target.c src/preload/target.h \
 	src/preload/thread.c \
 	src/preload/waits.c src/preload/waits.h \
-	src/preload/wrap_connect.c \
+	src/preload/dial_again.c src/preload/wrap_connect.c \
 	src/preload/wrap_epoll.c \
 	src/preload/wrap_fd.c \
 	src/preload/wrap_io.c \

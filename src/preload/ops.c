@@ -13,12 +13,16 @@
 #include "base/sys.h"
 #include "engine/wait.h"
 #include "log/log.h"
+#include "preload/inject.h"
+#include "preload/places.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/replace.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
 #include "preload/target.h"
+#include "state/fdtab.h"
+#include "state/replay.h"
 
 /* How long the beginning of an attempt holds signals back. */
 #define HELD_MAX (20 * DUR_MS)
@@ -120,10 +124,14 @@ static int op_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t le
 {
 	struct timeval before = { 0, 0 };
 	socklen_t size = sizeof(before);
-	uint64_t identity = probe_identity(fd);
-	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
+	uint64_t identity;
+	int64_t end;
 	int rc;
 
+	if (inject_active() && inject_attempt(ctx, fd, sa, len, &limit, expired, &rc))
+		return rc;
+	identity = probe_identity(fd);
+	end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, &size) != 0)
 		return call_connect(ctx, fd, sa, len);
 	rc = connect_held(fd, sa, len, limit < HELD_MAX ? limit : HELD_MAX);
@@ -202,12 +210,19 @@ static void op_dissolve(void *ctx, int fd)
 
 	(void)ctx;
 	sys_connect(fd, &none, sizeof(none));
+	if (fdtab_word() & FDTAB_REPLAY)
+		replay_restart(fd);
 }
 
-static bool op_change_family(void *ctx, int fd, uint8_t family, bool *mapped)
+static bool op_change_family(void *ctx, int fd, uint8_t family, bool in_place, bool *mapped)
 {
 	(void)ctx;
-	return replace_family(fd, family, mapped);
+	return replace_family(fd, family, in_place, mapped);
+}
+
+static unsigned op_resolve(void *ctx, const char *host, bool wait, struct name_ip *ips)
+{
+	return places_resolve(ctx, host, wait, ips);
 }
 
 static int op_listening(void *ctx, const struct addr *a)
@@ -249,6 +264,8 @@ static int op_start(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
 	int rc;
 
 	(void)ctx;
+	if (inject_active() && inject_start(fd, sa, len, &rc))
+		return rc;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (blocking)
 		sys_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
@@ -276,6 +293,48 @@ static enum condition op_condition(void *ctx, int fd)
 	if (sys_fcntl(fd, F_GETFL, 0) & O_ASYNC)
 		return CONDITION_OTHER;
 	return probe_condition(fd);
+}
+
+static bool op_remakable(void *ctx, int fd, const struct sockaddr *sa, socklen_t len, bool replay)
+{
+	uint64_t sent = 0;
+
+	(void)ctx;
+	if (replay && !replay_given(fd, probe_identity(fd), &sent))
+		return false;
+	return probe_over(fd, sa, len, sent);
+}
+
+/* What cannot be sent now is sent later; a peer that is gone raises no signal for
+ * what the program sent long ago. */
+static long send_some(void *fd, const void *data, size_t len)
+{
+	return sys_sendto(*(int *)fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+}
+
+static void wait_for_room(struct signal_hold *hold, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int saved = errno;
+
+	signal_let(hold);
+	real.poll(&p, 1, 1000);
+	signal_hold_again(hold);
+	errno = saved;
+}
+
+static int op_replay(void *ctx, int fd, bool wait)
+{
+	long n;
+
+	while ((n = replay_step(fd, send_some, &fd)) != 0) {
+		if (n > 0)
+			continue;
+		if (n != -EAGAIN || !wait || signal_stopping())
+			return (int)-n;
+		wait_for_room(ctx, fd);
+	}
+	return 0;
 }
 
 static int op_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data)
@@ -370,11 +429,15 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 {
 	int64_t end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int rc = call_connect(ctx, fd, sa, len);
-	int saved = errno;
+	int saved;
+	int rc;
 	int n;
 
 	*expired = false;
+	if (inject_active() && inject_attempt(ctx, fd, sa, len, &limit, expired, &rc))
+		return rc;
+	rc = call_connect(ctx, fd, sa, len);
+	saved = errno;
 	if (rc != EINPROGRESS && rc != EALREADY)
 		return rc;
 	signal_let(ctx);
@@ -390,10 +453,13 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 	{ \
 		.connect = connect_op, .lookup = op_lookup, .identity = op_identity, \
 		.connected_to_self = op_connected_to_self, .dissolve = op_dissolve, \
-		.change_family = op_change_family, .listening = op_listening, .enter = op_enter, \
+		.change_family = op_change_family, .resolve = op_resolve, \
+		.listening = op_listening, .enter = op_enter, \
 		.leave = op_leave, .target = op_target, .start = op_start, \
-		.take_error = op_take_error, .condition = op_condition, .epoll_ctl = op_epoll_ctl, \
-		.alone = op_alone, .entry_time = op_entry_time, .now = op_now, .wait = op_wait, .stopping = op_stopping, .random = op_random, \
+		.take_error = op_take_error, .condition = op_condition, .remakable = op_remakable, \
+		.replay = op_replay, .epoll_ctl = op_epoll_ctl, .alone = op_alone, \
+		.entry_time = op_entry_time, .now = op_now, .wait = op_wait, \
+		.stopping = op_stopping, .random = op_random, \
 		.log = op_log, .log_wants = op_log_wants, \
 	}
 

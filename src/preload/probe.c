@@ -59,6 +59,62 @@ int64_t probe_send_timeout(int fd)
 /* TCP's states as TCP_INFO tells them. */
 enum { TCP_STATE_SYN_SENT = 2, TCP_STATE_SYN_RECV = 3, TCP_STATE_CLOSE = 7 };
 
+/* Nothing was received, and <sent> bytes went out or are waiting to. A FIN counts
+ * as a byte: in what was received, and in what was acknowledged (next to the SYN,
+ * which counts on the side that connected). */
+static bool has_only_sent(const struct tcp_info *info, socklen_t len, uint64_t sent)
+{
+	return len >= offsetof(struct tcp_info, tcpi_bytes_retrans) + 8 &&
+	       info->tcpi_bytes_received == 0 &&
+	       info->tcpi_bytes_sent - info->tcpi_bytes_retrans + info->tcpi_notsent_bytes ==
+	               sent &&
+	       (sent || info->tcpi_data_segs_out == 0) && info->tcpi_bytes_acked <= sent + 1;
+}
+
+/* Whether a connection was ever made on the closed socket. */
+static bool was_connected(const struct tcp_info *info)
+{
+	return info->tcpi_rtt || info->tcpi_delivered || info->tcpi_bytes_acked ||
+	       info->tcpi_bytes_received;
+}
+
+static bool is_tcp(int fd)
+{
+	int protocol = -1;
+	socklen_t len = sizeof(protocol);
+
+	return sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
+/* getpeername() does not tell it of a socket that was reset; this does, if it is
+ * not asked for more than there is. */
+static bool peer_is(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	struct sockaddr_storage ss;
+	socklen_t size = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+	                                           : sizeof(struct sockaddr_in);
+	struct addr peer;
+	struct addr wanted;
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_PEERNAME, &ss, &size) != 0 ||
+	    !addr_from_sockaddr(&peer, (struct sockaddr *)&ss, size) ||
+	    !addr_from_sockaddr(&wanted, sa, len) || peer.port != wanted.port)
+		return false;
+	/* Connecting to "any" leads to this machine. */
+	return addr_same_ip(&peer, &wanted) || (addr_is_any(&wanted) && addr_is_loopback(&peer));
+}
+
+bool probe_over(int fd, const struct sockaddr *sa, socklen_t len, uint64_t sent)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t size = sizeof(info);
+
+	return is_tcp(fd) && sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+	       info.tcpi_state == TCP_STATE_CLOSE && was_connected(&info) &&
+	       has_only_sent(&info, size, sent) && peer_is(fd, sa, len);
+}
+
 static enum condition tcp_condition(int fd)
 {
 	struct tcp_info info = { .tcpi_state = 0 };
@@ -68,26 +124,24 @@ static enum condition tcp_condition(int fd)
 		return CONDITION_OTHER;
 	if (info.tcpi_state == TCP_STATE_SYN_SENT || info.tcpi_state == TCP_STATE_SYN_RECV)
 		return CONDITION_TRYING;
-	if (info.tcpi_state != TCP_STATE_CLOSE || info.tcpi_rtt || info.tcpi_delivered ||
-	    info.tcpi_bytes_acked || info.tcpi_bytes_received)
+	if (info.tcpi_state != TCP_STATE_CLOSE)
 		return CONDITION_CONNECTED;
-	return CONDITION_CLOSED;
+	if (!was_connected(&info))
+		return CONDITION_CLOSED;
+	return has_only_sent(&info, len, 0) ? CONDITION_RESET : CONDITION_CONNECTED;
 }
 
 enum condition probe_condition(int fd)
 {
-	int protocol = -1;
-	socklen_t len = sizeof(protocol);
 	struct sockaddr peer;
 	socklen_t peer_len = sizeof(peer);
 	int domain = -1;
+	socklen_t len = sizeof(domain);
 
 	if (probe_socket_type(fd) != SOCK_STREAM)
 		return CONDITION_OTHER;
-	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-	    protocol == IPPROTO_TCP)
+	if (is_tcp(fd))
 		return tcp_condition(fd);
-	len = sizeof(domain);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_UNIX)
 		return CONDITION_OTHER;
 	return sys_getpeername(fd, &peer, &peer_len) == 0 ? CONDITION_CONNECTED

@@ -35,6 +35,13 @@ bool probe_nonblocking(int fd);
 /* SO_SNDTIMEO of <fd> in ns; DUR_NONE if it has none. */
 int64_t probe_send_timeout(int fd);
 
+/* Whether the connection that TCP socket <fd> made to <sa> is over (closed by both
+ * sides, or reset), nothing was received over it, and <sent> bytes were taken from
+ * the program. False also where the kernel does not count (before Linux 4.19), or
+ * if the peer has acknowledged the end of the program's side (one that it has not
+ * does not show). */
+bool probe_over(int fd, const struct sockaddr *sa, socklen_t len, uint64_t sent);
+
 /* What the stream socket <fd> has come to. "Never connected" is what TCP_INFO
  * says of a socket that no round trip was measured on; a disconnect resets that
  * (measured). Multipath TCP is CONDITION_OTHER. */

@@ -19,6 +19,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/compat.h"
+
 struct real {
 #define SYMBOL(ret, name, params, args, missing) ret(*name) params;
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
@@ -30,7 +32,7 @@ struct real {
 #undef ALIAS
 };
 
-extern struct real real;
+extern struct real real LR_HIDDEN;
 
 /* The wrappers, one per row, in wrap_*.c and signal.c. */
 #define SYMBOL(ret, name, params, args, missing) ret wrap_##name params;

@@ -108,7 +108,7 @@ static bool put_fresh(int fd, int family)
 	return done;
 }
 
-bool replace_family(int fd, int family, bool *mapped)
+bool replace_family(int fd, int family, bool in_place, bool *mapped)
 {
 	int domain = 0;
 	int protocol = 0;
@@ -127,5 +127,5 @@ bool replace_family(int fd, int family, bool *mapped)
 		*mapped = true;
 		return true;
 	}
-	return !is_bound(fd) && put_fresh(fd, family);
+	return !in_place && !is_bound(fd) && put_fresh(fd, family);
 }

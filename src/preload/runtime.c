@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "policy/match.h"
 #include "preload/configure.h"
+#include "preload/inject.h"
 #include "preload/real.h"
 #include "preload/signal.h"
 #include "state/fdtab.h"
@@ -112,6 +113,10 @@ static void init(void)
 		if (config_exists || env_get(&env, ENV_ATTEMPT_TIMEOUT) ||
 		    env_get(&env, ENV_POLICY) || env_get(&env, ENV_LOG_LEVEL))
 			gate = GATE_LOAD;
+		if (env_get(&env, ENV_INJECT)) {
+			gate = GATE_LOAD;
+			inject_arm();
+		}
 		atfork_register();
 	}
 	atomic_store(&runtime_gate, gate);
@@ -169,6 +174,10 @@ static void publish(struct config *c)
 		gate |= GATE_BEFORE_CONNECT;
 	if (c->before_lookup)
 		gate |= GATE_BEFORE_LOOKUP;
+	if (c->after_lookup)
+		gate |= GATE_AFTER_LOOKUP;
+	if (inject_publish(gate & GATE_OFF ? NULL : &c->inject))
+		gate |= GATE_INJECT;
 	atomic_store(&current, c);
 	atomic_store(&runtime_gate, gate);
 }

@@ -24,10 +24,13 @@ enum gate {
 	GATE_BEFORE_CONNECT = 8, /* a policy wants something before the first attempt */
 	GATE_BEFORE_LOOKUP = 16,
 	GATE_REPORT = 32,        /* what loading found is still to be logged */
+	GATE_INJECT = 64,        /* faults are injected: see inject.h */
+	GATE_AFTER_LOOKUP = 128, /* a rule redirects to a name */
+	GATE_ATTEMPT = GATE_BEFORE_CONNECT | GATE_INJECT,
 	GATE_PASS = GATE_UNINIT | GATE_OFF /* what runtime_enter() leaves: pass through */
 };
 
-extern _Atomic unsigned runtime_gate;
+extern _Atomic unsigned runtime_gate LR_HIDDEN;
 
 static inline unsigned gate_now(void)
 {

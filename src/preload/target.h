@@ -10,4 +10,8 @@
  * configuration. errno untouched. */
 bool target_find(struct target *t, const struct sockaddr *sa, socklen_t len, uintptr_t thread);
 
+/* The same for a call of <op> on a socket that talks <proto>. */
+bool target_find_for(struct target *t, const struct sockaddr *sa, socklen_t len,
+                     uintptr_t thread, enum op op, enum proto proto);
+
 #endif

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -14,14 +13,19 @@
 #include "engine/pending.h"
 #include "engine/retry.h"
 #include "log/log.h"
+#include "preload/dial.h"
 #include "preload/gate.h"
+#include "preload/inject.h"
 #include "preload/ops.h"
+#include "preload/places.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
 #include "preload/target.h"
-#include "state/names.h"
+#include "state/habit.h"
+#include "state/peers.h"
+#include "state/replay.h"
 
 static void passed(const struct target *t, int error, enum reason reason)
 {
@@ -68,14 +72,16 @@ static void set_options(int fd, const struct socket_options *o)
 		set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)o->keepalive_count);
 }
 
-/* <error> 0: the first attempt is still to be made. */
+/* <aim>: where it is redirected to, or NULL. <error> 0: the first attempt is still to
+ * be made. */
 static int drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
-                 const struct target *t, int64_t began, int error)
+                 const struct target *t, const struct addr *aim, int64_t began, int error)
 {
 	struct connect_call call = { .fd = fd,
 	                             .sa = sa,
 	                             .len = len,
 	                             .addr = &t->addr,
+	                             .aim = aim,
 	                             .name = t->name.id ? &t->name : NULL,
 	                             .policy = t->policy,
 	                             .rule = t->rule,
@@ -97,10 +103,17 @@ static int finish(int error, int entry_errno)
 	return error ? -1 : 0;
 }
 
-/* A non-blocking connect is under way. (A blocking one that SO_SNDTIMEO ended
- * says the same, and is the same from now on.) No system call is made here. */
-static int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                     int64_t attempt_timeout)
+/* Somebody wants to know whether the program goes on to another address. */
+static LR_NOINLINE void note_attempt(const struct sockaddr *sa, socklen_t len)
+{
+	struct addr a;
+
+	if (addr_from_sockaddr(&a, sa, len))
+		habit_attempt(&a);
+}
+
+int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                   int64_t attempt_timeout)
 {
 	struct pending_call call = { .fd = fd,
 	                             .sa = sa,
@@ -110,8 +123,12 @@ static int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t b
 	                             .attempt_timeout = attempt_timeout };
 
 	/* Not in a vfork child: the record would be its parent's. */
-	if (gate_idle() || gate_open())
+	if (gate_idle() || gate_open()) {
+		if (lr_unlikely(habit_watching()))
+			note_attempt(sa, len);
+		peers_note(fd, sa, len, call.thread);
 		pending_begin(&preload_ops, NULL, &call);
+	}
 	errno = EINPROGRESS;
 	return -1;
 }
@@ -131,6 +148,8 @@ static LR_NOINLINE int failed_at_once(int fd, const struct sockaddr *sa, socklen
 
 	if (rc == error)
 		passed(t, error, REASON_NONBLOCKING);
+	else
+		peers_note(fd, sa, len, call.thread);
 	return rc;
 }
 
@@ -154,16 +173,17 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 	else if (probe_nonblocking(fd))
 		error = failed_at_once(fd, sa, len, &t, began, error);
 	else
-		error = drive(&preload_ops, fd, sa, len, &t, began, error);
+		error = drive(&preload_ops, fd, sa, len, &t, NULL, began, error);
 	return finish(error, entry_errno);
 }
 
-/* Errors that no policy can retry. After some of them the address may not even
- * be readable: the kernel looks at the length first. */
-static bool is_programs_affair(int error)
+/* connect() did not say EINPROGRESS. */
+static void withdraw_announced(int fd)
 {
-	return error == EINTR || error == EALREADY || error == EISCONN || error == EBADF ||
-	       error == EFAULT || error == EINVAL || error == ENOTSOCK || error == EAFNOSUPPORT;
+	struct pend_ref ref;
+
+	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
+		fdtab_drop(&ref);
 }
 
 /*
@@ -176,16 +196,14 @@ static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t le
                                  int64_t attempt_timeout)
 {
 	int entry_errno = errno;
-	struct pend_ref ref;
 	int rc;
 
-	under_way(fd, sa, len, began, attempt_timeout);
+	dial_under_way(fd, sa, len, began, attempt_timeout);
 	errno = entry_errno;
 	rc = real.connect(fd, sa, len);
 	if (rc != 0 && errno == EINPROGRESS)
 		return -1;
-	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
-		fdtab_drop(&ref);
+	withdraw_announced(fd);
 	return rc;
 }
 
@@ -213,7 +231,7 @@ static inline int first_call(int fd, const struct sockaddr *sa, socklen_t len, i
 		return announced(fd, sa, len, began, attempt_timeout);
 	if (lr_likely(real.connect(fd, sa, len) == 0))
 		return 0;
-	return errno == EINPROGRESS ? under_way(fd, sa, len, began, attempt_timeout) : -1;
+	return errno == EINPROGRESS ? dial_under_way(fd, sa, len, began, attempt_timeout) : -1;
 }
 
 /* first_call() has failed. What the kernel goes on with (most non-blocking
@@ -221,9 +239,25 @@ static inline int first_call(int fd, const struct sockaddr *sa, socklen_t len, i
 static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int entry_errno)
 {
-	if (errno == EINPROGRESS || is_programs_affair(errno))
+	if (errno == EINPROGRESS || dial_is_programs_affair(errno))
 		return -1;
-	return failed(fd, sa, len, began, entry_errno);
+	if (habit_watching()) {
+		int error = errno;
+
+		note_attempt(sa, len);
+		errno = error;
+	}
+	if (failed(fd, sa, len, began, entry_errno) != 0)
+		return -1;
+	peers_note(fd, sa, len, thread_key());
+	return 0;
+}
+
+int dial_failed(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	if (errno == EINPROGRESS)
+		return dial_under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+	return refused(fd, sa, len, clock_at_entry(), errno);
 }
 
 /* Before the kernel has looked at an address, it may lead nowhere. */
@@ -233,31 +267,100 @@ static bool readable(const struct sockaddr *sa, socklen_t len)
 	       sys_readable((const char *)sa + len - 8);
 }
 
+/* A fault strikes the first attempt: it fails with errno, and is not made. */
+static bool first_is_injected(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	int error;
+
+	if (!inject_active() || !readable(sa, len) || !inject_first(fd, sa, len, &error))
+		return false;
+	errno = error;
+	return true;
+}
+
+/* The first attempt of a non-blocking connect that a rule has redirected to <aim>. */
+static LR_NOINLINE int redirected(const struct pending_call *call, const struct target *t,
+                                  int entry_errno)
+{
+	struct sockaddr_storage ss;
+	const struct sockaddr *sa = (const struct sockaddr *)&ss;
+	socklen_t len = addr_to_sockaddr(call->aim, &ss);
+	bool announced = others_may_wait(call->fd, sa, len);
+	struct signal_hold hold;
+	int error = 0;
+
+	if (announced)
+		pending_begin(&preload_ops, NULL, call);
+	errno = entry_errno;
+	if (first_is_injected(call->fd, sa, len) || real.connect(call->fd, sa, len) != 0)
+		error = errno;
+	if (announced && error != EINPROGRESS)
+		withdraw_announced(call->fd);
+	if (error == EINPROGRESS && !announced)
+		pending_begin(&preload_ops, NULL, call);
+	else if (error && error != EINPROGRESS && !dial_is_programs_affair(error))
+		error = pending_failed_at_once(&preload_ops, &hold, call, t, error);
+	return finish(error, entry_errno);
+}
+
 /* The first attempt of a policy that wants something before it. */
 static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                                 int entry_errno)
 {
 	int64_t attempt_timeout = DUR_NONE;
+	struct addr aim;
 	struct target t;
 
 	if (readable(sa, len) && runtime_owns_process() &&
-	    target_find(&t, sa, len, thread_key()) && t.mode == MODE_RETRY &&
+	    target_find(&t, sa, len, thread_key()) &&
 	    probe_socket_type(fd) == SOCK_STREAM && (t.rule || !addr_is_special(&t.addr))) {
 		bool nonblocking = probe_nonblocking(fd);
 		bool block = nonblocking && t.policy->nonblocking == NONBLOCKING_BLOCK;
+		bool aimed = places_redirect(fd, &t, nonblocking, &aim);
 
-		set_options(fd, &t.policy->socket);
-		if (t.policy->max_attempts > 1)
-			attempt_timeout = t.policy->attempt_timeout;
-		if (block || (attempt_timeout != DUR_NONE && !nonblocking))
-			return finish(drive(block ? &preload_block_ops : &preload_ops, fd, sa, len,
-			                    &t, began, 0),
-			              entry_errno);
+		if (t.mode == MODE_RETRY) {
+			set_options(fd, &t.policy->socket);
+			if (t.policy->send == SEND_FIRST_WRITE && t.policy->max_attempts > 1)
+				replay_begin(fd, probe_identity(fd), t.policy->replay_buffer);
+			if (t.policy->max_attempts > 1)
+				attempt_timeout = t.policy->attempt_timeout;
+			if (block || ((aimed || attempt_timeout != DUR_NONE) && !nonblocking))
+				return finish(drive(block ? &preload_block_ops : &preload_ops, fd,
+				                    sa, len, &t, aimed ? &aim : NULL, began, 0),
+				              entry_errno);
+		}
+		if (aimed) {
+			struct pending_call call = { .fd = fd,
+				                     .sa = sa,
+				                     .len = len,
+				                     .aim = &aim,
+				                     .began = began,
+				                     .thread = thread_key(),
+				                     .attempt_timeout = attempt_timeout };
+
+			return redirected(&call, &t, entry_errno);
+		}
 	}
+	if (first_is_injected(fd, sa, len))
+		return refused(fd, sa, len, began, entry_errno);
 	errno = entry_errno;
 	if (first_call(fd, sa, len, began, attempt_timeout) == 0)
 		return 0;
 	return refused(fd, sa, len, began, entry_errno);
+}
+
+/* What comes before a first attempt. True: *rc is the end of it, with errno. */
+static LR_NOINLINE bool before_attempt(int fd, const struct sockaddr *sa, socklen_t len,
+                                       int64_t began, int entry_errno, int *rc)
+{
+	if (gate_now() & GATE_BEFORE_CONNECT) {
+		*rc = prepared(fd, sa, len, began, entry_errno);
+		return true;
+	}
+	if (!first_is_injected(fd, sa, len))
+		return false;
+	*rc = refused(fd, sa, len, began, entry_errno);
+	return true;
 }
 
 static LR_NOINLINE void recovered(const struct target *t, unsigned attempts, int64_t waited)
@@ -294,106 +397,23 @@ static LR_NOINLINE void report_pending(int fd, const struct sockaddr *sa, sockle
 		recovered(&t, attempts + 1, waited);
 }
 
-/* What a connect under way is asked first: ANSWER_CALL, or *error is the answer.
- * On a descriptor that was made blocking meanwhile the kernel waits, and so do
- * we, in a wait that makes the retries. */
-static enum answer ask(int fd, int *error)
+/* Somebody wants to know. Without a recovery to report no system call is made. */
+static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	struct signal_hold hold;
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	enum answer answer = pending_ask(&preload_ops, &hold, fd, error);
+	int saved = errno;
 
-	while (answer == ANSWER_PENDING && !probe_nonblocking(fd)) {
-		if (wrap_poll(&p, 1, -1) < 0) {
-			*error = errno;
-			if (*error != EINTR || signal_may_interrupt())
-				return ANSWER_ERROR;
-		}
-		answer = pending_ask(&preload_ops, &hold, fd, error);
-	}
-	if (answer == ANSWER_PENDING)
-		*error = EALREADY;
-	return answer;
+	if (habit_watching())
+		note_attempt(sa, len);
+	if (names_any_pending())
+		report_pending(fd, sa, len);
+	errno = saved;
 }
 
-enum outcome {
-	OUTCOME_KNOWN,  /* *error is the answer */
-	OUTCOME_HIDDEN, /* it failed, and is retried */
-	OUTCOME_OTHER   /* *error is that of another connect than the one under way */
-};
-
-/* The real call on a socket whose connect goes on in the kernel. What it tells is
- * believed of the connect under way if it names the same destination: else the
- * number is another socket's by now, or the program ends it with AF_UNSPEC. */
-static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len, int *error)
+static inline void connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	struct signal_hold hold;
-	struct pend_ref ref;
-	int told = real.connect(fd, sa, len) == 0 ? 0 : errno;
-
-	*error = told;
-	if (told != 0 && told != EISCONN && told != EINPROGRESS && is_programs_affair(told))
-		return OUTCOME_KNOWN;
-	if (told == EINPROGRESS || !fdtab_find(fd, &ref) || ref.p->len != len ||
-	    memcmp(&ref.p->sa, sa, len) != 0) {
-		pending_withdraw(&preload_ops, &hold, fd);
-		if (told == EINPROGRESS)
-			under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
-		return told == 0 || told == EINPROGRESS ? OUTCOME_KNOWN : OUTCOME_OTHER;
-	}
-	*error = pending_result(&preload_ops, &hold, fd, told ? told : EISCONN);
-	if (*error == EISCONN)
-		*error = told;
-	/* 0 stands for hidden there; it may be a socket connected to itself. */
-	else if (*error == 0)
-		return OUTCOME_HIDDEN;
-	return OUTCOME_KNOWN;
-}
-
-static bool is_unspec(const struct sockaddr *sa, socklen_t len)
-{
-	return len >= sizeof(sa->sa_family) && sys_readable(sa) && sa->sa_family == AF_UNSPEC;
-}
-
-/*
- * <fd> has a connect under way already. Programs connect a second time to learn
- * how the first ended (hiredis, haproxy, Perl, Ruby), or to end it (AF_UNSPEC).
- * OUTCOME_KNOWN: *error is the answer. OUTCOME_OTHER: a connect of its own, not
- * made yet, or failed with *error. Without a failure no system call is made but
- * the program's.
- */
-static LR_NOINLINE enum outcome connect_again(int fd, const struct sockaddr *sa, socklen_t len,
-                                              int *error)
-{
-	struct signal_hold hold;
-	struct pend_ref ref;
-	enum outcome outcome;
-
-	*error = 0;
-	while (gate_open() && fdtab_find(fd, &ref)) {
-		if (pend_state(&ref) != PEND_CONNECTING) {
-			if (!runtime_owns_process())
-				return OUTCOME_OTHER;
-			if (is_unspec(sa, len)) {
-				pending_withdraw(&preload_ops, &hold, fd);
-				return OUTCOME_OTHER;
-			}
-			if (ask(fd, error) != ANSWER_CALL)
-				return OUTCOME_KNOWN;
-			if (!fdtab_find(fd, &ref)) {
-				*error = 0;
-				return OUTCOME_OTHER;
-			}
-		}
-		outcome = call_again(fd, sa, len, error);
-		if (outcome != OUTCOME_HIDDEN)
-			return outcome;
-		*error = EALREADY;
-		if (probe_nonblocking(fd))
-			return OUTCOME_KNOWN;
-	}
-	*error = 0;
-	return OUTCOME_OTHER;
+	peers_note(fd, sa, len, thread_key());
+	if (lr_unlikely(names_any_pending() || habit_watching()))
+		tell_connected(fd, sa, len);
 }
 
 /* Something is to be done before the program's call. */
@@ -413,20 +433,23 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, i
 	}
 	began = clock_at_entry();
 	if (!gate_idle()) {
-		if (connect_again(fd, sa, len, &error) == OUTCOME_KNOWN)
+		if (dial_again(fd, sa, len, &error) == OUTCOME_KNOWN)
 			return finish(error, entry_errno);
 		if (error) {
 			errno = error;
 			return refused(fd, sa, len, began, entry_errno);
 		}
-		errno = entry_errno;
 	}
-	if (lr_unlikely(gate & GATE_BEFORE_CONNECT))
-		rc = prepared(fd, sa, len, began, entry_errno);
-	else if (lr_unlikely((rc = first_call(fd, sa, len, began, DUR_NONE)) != 0))
-		return refused(fd, sa, len, began, entry_errno);
-	if (lr_unlikely(rc == 0 && names_any_pending()))
-		report_pending(fd, sa, len);
+	if (lr_unlikely(gate & GATE_ATTEMPT) &&
+	    before_attempt(fd, sa, len, began, entry_errno, &rc)) {
+		/* rc is set. */
+	} else {
+		errno = entry_errno;
+		if (lr_unlikely((rc = first_call(fd, sa, len, began, DUR_NONE)) != 0))
+			return refused(fd, sa, len, began, entry_errno);
+	}
+	if (rc == 0)
+		connected(fd, sa, len);
 	return rc;
 }
 
@@ -440,7 +463,6 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	began = clock_at_entry();
 	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
 		return refused(fd, sa, len, began, entry_errno);
-	if (lr_unlikely(names_any_pending()))
-		report_pending(fd, sa, len);
+	connected(fd, sa, len);
 	return 0;
 }

@@ -17,6 +17,8 @@
 #include "engine/pending.h"
 #include "preload/gate.h"
 #include "preload/real.h"
+#include "state/peers.h"
+#include "state/replay.h"
 
 static bool unbound(void)
 {
@@ -56,6 +58,8 @@ static LR_NOINLINE int close_known(int fd)
 {
 	if (unbound())
 		runtime_init();
+	if (fdtab_word() & FDTAB_REPLAY)
+		replay_drop(fd);
 	if (has_record(fd)) {
 		if (runtime_owns_process())
 			abandon(fd);
@@ -67,7 +71,7 @@ static LR_NOINLINE int close_known(int fd)
 
 int wrap_close(int fd)
 {
-	if (lr_unlikely(unbound() || fdtab_knows(fd)))
+	if (lr_unlikely((fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY)) || fdtab_knows(fd)))
 		return close_known(fd);
 	return real.close(fd);
 }
@@ -138,6 +142,10 @@ void wrap_closefrom(int first)
  */
 static void copied(int from, int to)
 {
+	if (lr_unlikely(fdtab_word() & FDTAB_PEERS))
+		peers_copy(from, to);
+	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))
+		replay_drop(to);
 	if (lr_unlikely(has_record(from) || has_record(to))) {
 		if (!runtime_owns_process())
 			return;

@@ -7,45 +7,14 @@
  * and on a blocking socket by waiting. SIGPIPE is none of ours: only the real
  * call raises it.
  */
-#include <sys/time.h>
-
 #include "base/sys.h"
 #include "engine/pending.h"
 #include "engine/wait.h"
 #include "preload/gate.h"
+#include "preload/inject.h"
+#include "preload/io.h"
 #include "preload/probe.h"
 #include "preload/real.h"
-
-enum way {
-	READS = POLLIN,
-	WRITES = POLLOUT
-};
-
-/* One call of the program's. */
-struct io {
-	int fd;
-	enum way way;
-	bool dontwait;     /* MSG_DONTWAIT */
-	bool pending;      /* a connect is under way: the result is looked at */
-	bool waited;       /* the two below are set */
-	unsigned again;    /* times that a dissolved socket answered */
-	int64_t deadline;  /* ns, monotonic: the socket's own time limit; DUR_NONE */
-	uint64_t identity;
-	int entry_errno;
-};
-
-static int64_t time_limit(int fd, enum way way)
-{
-	struct timeval tv = { 0, 0 };
-	socklen_t len = sizeof(tv);
-
-	if (way == WRITES)
-		return probe_send_timeout(fd);
-	if (sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) != 0 ||
-	    (tv.tv_sec == 0 && tv.tv_usec == 0) || tv.tv_sec > DUR_NONE / DUR_S - 1)
-		return DUR_NONE;
-	return (int64_t)tv.tv_sec * DUR_S + (int64_t)tv.tv_usec * DUR_US;
-}
 
 static bool fails(int error)
 {
@@ -67,7 +36,7 @@ static bool wait_for(struct io *io)
 	int rc;
 
 	if (!io->waited) {
-		int64_t limit = time_limit(io->fd, io->way);
+		int64_t limit = io_time_limit(io);
 
 		io->waited = true;
 		io->identity = probe_identity(io->fd);
@@ -111,7 +80,7 @@ static bool before(struct io *io)
 		case ANSWER_ERROR:
 			return fails(error);
 		case ANSWER_PENDING:
-			if (io->dontwait || probe_nonblocking(io->fd))
+			if (io_must_not_wait(io))
 				return fails(EAGAIN);
 			if (!wait_for(io))
 				return false;
@@ -145,6 +114,19 @@ static bool dissolved_meanwhile(struct io *io, int error)
 	       pend_state(&ref) != PEND_REPORTED && io->again++ < 8;
 }
 
+/* A call on a socket whose connect is under way returned <rc> >= 0: if anything
+ * came or went, or if the connection is over, it is under way no more. */
+static void learnt(struct io *io, ssize_t rc)
+{
+	struct signal_hold hold;
+	enum condition now = CONDITION_CONNECTED;
+
+	if (rc == 0)
+		now = preload_ops.condition(&hold, io->fd);
+	if (now == CONDITION_CONNECTED || now == CONDITION_RESET)
+		pending_connected(&preload_ops, &hold, io->fd);
+}
+
 /* The real call returned <rc>. True: its failure is not for the program; once
  * more from before(). */
 static bool after(struct io *io, ssize_t rc)
@@ -153,74 +135,136 @@ static bool after(struct io *io, ssize_t rc)
 	int error = errno;
 
 	if (rc >= 0) {
-		/* Nothing asked for is nothing learnt. */
-		if (io->pending && (rc > 0 || preload_ops.condition(&hold, io->fd) ==
-		                                      CONDITION_CONNECTED))
-			pending_connected(&preload_ops, &hold, io->fd);
+		if (io->pending)
+			learnt(io, rc);
+		again_succeeded(io, rc);
 		errno = io->entry_errno;
 		return false;
 	}
 	if (io->pending && dissolved_meanwhile(io, error))
 		return true;
-	if (!io->pending || tells_nothing(error) || !runtime_owns_process())
+	if (!io->pending || tells_nothing(error))
+		return again_failed(io, error);
+	if (!runtime_owns_process())
 		return false;
 	error = pending_result(&preload_ops, &hold, io->fd, error);
 	return error == 0 || fails(error);
 }
 
-#define WRAP(ret, name, params, args, direction, no_wait) \
-	static LR_NOINLINE ret name##_pending params \
+/* Faults strike what is sent over a connection, not what tells of its making. */
+static bool must_ask(const struct io *io)
+{
+	return (fdtab_word() & FDTAB_SENDS) && !io->pending;
+}
+
+#define UNPACK(...) __VA_ARGS__
+
+/* <made>: the call has been made once, and failed with errno. */
+#define LOOP(ret, name, params, call, ...) \
+	static LR_NOINLINE ret name##_loop(UNPACK params, bool made) \
 	{ \
-		struct io io = { .fd = fd, \
-		                 .way = direction, \
-		                 .dontwait = no_wait, \
-		                 .entry_errno = errno }; \
-		ret rc; \
+		struct io io = { .fd = fd, .entry_errno = errno, __VA_ARGS__ }; \
+		ret rc = -1; \
 \
+		if (made && !after(&io, rc)) \
+			return rc; \
 		do { \
 			if (!before(&io)) \
 				return -1; \
-			rc = real.name args; \
+			rc = call; \
 		} while (after(&io, rc)); \
 		return rc; \
+	}
+
+/*
+ * The arguments, on the stack over the real call: nothing but a failure asks for
+ * them again, and a register that outlives a call costs three instructions more.
+ */
+#define KEEP(a) \
+	__typeof__(a) kept_##a = (a); \
+	__asm__("" : "+m"(kept_##a))
+#define KEEP_3(a, b, c) KEEP(a); KEEP(b); KEEP(c)
+#define KEEP_4(a, b, c, d) KEEP_3(a, b, c); KEEP(d)
+#define KEEP_5(a, b, c, d, e) KEEP_4(a, b, c, d); KEEP(e)
+#define KEEP_6(a, b, c, d, e, f) KEEP_5(a, b, c, d, e); KEEP(f)
+#define KEEP_7(a, b, c, d, e, f, g) KEEP_6(a, b, c, d, e, f); KEEP(g)
+#define KEPT_3(a, b, c) kept_##a, kept_##b, kept_##c
+#define KEPT_4(a, b, c, d) KEPT_3(a, b, c), kept_##d
+#define KEPT_5(a, b, c, d, e) KEPT_4(a, b, c, d), kept_##e
+#define KEPT_6(a, b, c, d, e, f) KEPT_5(a, b, c, d, e), kept_##f
+#define KEPT_7(a, b, c, d, e, f, g) KEPT_6(a, b, c, d, e, f), kept_##g
+
+/* The real call, and one look at its result. */
+#define CALL(ret, name, n, args) \
+	KEEP_##n args; \
+	ret rc = real.name args; \
+\
+	if (lr_likely(rc >= 0)) \
+		return rc; \
+	return name##_loop(KEPT_##n args, true)
+
+#define WRAP_SEND(ret, name, params, n, args, ...) \
+	LOOP(ret, name, params, must_ask(&io) ? inject_##name args : real.name args, \
+	     .way = WRITES, __VA_ARGS__) \
+\
+	LR_NO_CANARY ret wrap_##name params \
+	{ \
+		if (!gate_idle_sends()) \
+			return name##_loop(UNPACK args, false); \
+		CALL(ret, name, n, args); \
+	}
+
+/* Before anything was connected no failure of a read matters. */
+#define WRAP_READ(ret, name, params, n, args, ...) \
+	LOOP(ret, name, params, real.name args, .way = READS, __VA_ARGS__) \
+\
+	static LR_NOINLINE LR_NO_CANARY ret name##_looked_at params \
+	{ \
+		if (!gate_idle_reads()) \
+			return name##_loop(UNPACK args, false); \
+		CALL(ret, name, n, args); \
 	} \
 \
 	ret wrap_##name params \
 	{ \
-		if (gate_idle()) \
+		if (gate_idle_unconnected()) \
 			return real.name args; \
-		return name##_pending args; \
+		return name##_looked_at args; \
 	}
 
-WRAP(ssize_t, send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags), WRITES,
-     flags & MSG_DONTWAIT)
-WRAP(ssize_t, sendto,
-     (int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
-     (fd, buf, len, flags, to, to_len), WRITES, flags & MSG_DONTWAIT)
-WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags), WRITES,
-     flags & MSG_DONTWAIT)
-WRAP(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned n, int flags), (fd, msgs, n, flags),
-     WRITES, flags & MSG_DONTWAIT)
-WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), WRITES, false)
-WRAP(ssize_t, writev, (int fd, const struct iovec *iov, int n), (fd, iov, n), WRITES, false)
+WRAP_SEND(ssize_t, send, (int fd, const void *buf, size_t len, int flags), 4, (fd, buf, len, flags),
+          .flags = &flags, .form = BUFFER, .data = buf, .count = len)
+WRAP_SEND(ssize_t, sendto,
+          (int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+           socklen_t to_len),
+          6, (fd, buf, len, flags, to, to_len), .flags = &flags, .form = BUFFER, .data = buf,
+          .count = len, .to = to, .to_len = to_len)
+WRAP_SEND(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), 3, (fd, msg, flags),
+          .flags = &flags, .form = MESSAGE, .data = msg)
+WRAP_SEND(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned n, int flags),
+          4, (fd, msgs, n, flags), .flags = &flags, .form = MESSAGES, .data = msgs, .count = n)
+WRAP_SEND(ssize_t, write, (int fd, const void *buf, size_t len), 3, (fd, buf, len), .form = BUFFER,
+          .data = buf, .count = len)
+WRAP_SEND(ssize_t, writev, (int fd, const struct iovec *iov, int n), 3, (fd, iov, n),
+          .form = VECTOR, .data = iov, .count = (size_t)n)
 
-WRAP(ssize_t, recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags), READS,
-     flags & MSG_DONTWAIT)
-WRAP(ssize_t, __recv_chk, (int fd, void *buf, size_t len, size_t size, int flags),
-     (fd, buf, len, size, flags), READS, flags & MSG_DONTWAIT)
-WRAP(ssize_t, recvfrom,
-     (int fd, void *buf, size_t len, int flags, struct sockaddr *from, socklen_t *from_len),
-     (fd, buf, len, flags, from, from_len), READS, flags & MSG_DONTWAIT)
-WRAP(ssize_t, __recvfrom_chk,
-     (int fd, void *buf, size_t len, size_t size, int flags, struct sockaddr *from,
-      socklen_t *from_len),
-     (fd, buf, len, size, flags, from, from_len), READS, flags & MSG_DONTWAIT)
-WRAP(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), (fd, msg, flags), READS,
-     flags & MSG_DONTWAIT)
-WRAP(int, recvmmsg,
-     (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout),
-     (fd, msgs, n, flags, timeout), READS, flags & MSG_DONTWAIT)
-WRAP(ssize_t, read, (int fd, void *buf, size_t len), (fd, buf, len), READS, false)
-WRAP(ssize_t, __read_chk, (int fd, void *buf, size_t len, size_t size), (fd, buf, len, size), READS,
-     false)
-WRAP(ssize_t, readv, (int fd, const struct iovec *iov, int n), (fd, iov, n), READS, false)
+WRAP_READ(ssize_t, recv, (int fd, void *buf, size_t len, int flags), 4, (fd, buf, len, flags),
+          .flags = &flags)
+WRAP_READ(ssize_t, __recv_chk, (int fd, void *buf, size_t len, size_t size, int flags),
+          5, (fd, buf, len, size, flags), .flags = &flags)
+WRAP_READ(ssize_t, recvfrom,
+          (int fd, void *buf, size_t len, int flags, struct sockaddr *from, socklen_t *from_len),
+          6, (fd, buf, len, flags, from, from_len), .flags = &flags)
+WRAP_READ(ssize_t, __recvfrom_chk,
+          (int fd, void *buf, size_t len, size_t size, int flags, struct sockaddr *from,
+           socklen_t *from_len),
+          7, (fd, buf, len, size, flags, from, from_len), .flags = &flags)
+WRAP_READ(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), 3, (fd, msg, flags),
+          .flags = &flags)
+WRAP_READ(int, recvmmsg,
+          (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout),
+          5, (fd, msgs, n, flags, timeout), .flags = &flags)
+WRAP_READ(ssize_t, read, (int fd, void *buf, size_t len), 3, (fd, buf, len), .flags = NULL)
+WRAP_READ(ssize_t, __read_chk, (int fd, void *buf, size_t len, size_t size),
+          4, (fd, buf, len, size), .flags = NULL)
+WRAP_READ(ssize_t, readv, (int fd, const struct iovec *iov, int n), 3, (fd, iov, n), .flags = NULL)

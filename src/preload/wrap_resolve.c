@@ -12,7 +12,9 @@
 #include "engine/retry.h"
 #include "log/log.h"
 #include "policy/match.h"
+#include "preload/inject.h"
 #include "preload/ops.h"
+#include "preload/places.h"
 #include "preload/real.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
@@ -117,6 +119,13 @@ static struct err resolve(const struct request *q, unsigned gate)
 	return e;
 }
 
+/* A thread that looks names up is one that can wait. */
+static void chance(const char *host, int port, unsigned gate)
+{
+	if (lr_unlikely(places_wanted() || (gate & GATE_AFTER_LOOKUP)))
+		places_after_lookup(host, port);
+}
+
 struct gai_args {
 	const char *node;
 	const char *service;
@@ -124,11 +133,23 @@ struct gai_args {
 	struct addrinfo **res;
 };
 
+static enum proto proto_of(const struct addrinfo *hints)
+{
+	return hints && hints->ai_socktype == SOCK_DGRAM ? PROTO_UDP : PROTO_ANY;
+}
+
 static struct err make_gai(void *args, int *sys_errno)
 {
 	struct gai_args *a = args;
-	int rc = real.getaddrinfo(a->node, a->service, a->hints, a->res);
+	struct err e;
+	int rc;
 
+	if (inject_active() && !is_literal(a->node) &&
+	    inject_lookup(a->node, port_of(a->service), proto_of(a->hints), &e)) {
+		*sys_errno = errno;
+		return e;
+	}
+	rc = real.getaddrinfo(a->node, a->service, a->hints, a->res);
 	*sys_errno = errno;
 	return (struct err){ ERR_EAI, rc };
 }
@@ -152,8 +173,7 @@ int wrap_getaddrinfo(const char *node, const char *service, const struct addrinf
 	struct gai_args args = { node, service, hints, res };
 	struct request q = { .host = node,
 		             .port = port_of(service),
-		             .proto = hints && hints->ai_socktype == SOCK_DGRAM ? PROTO_UDP
-		                                                                : PROTO_ANY,
+		             .proto = proto_of(hints),
 		             .again = { make_gai, &args } };
 	unsigned gate = gate_now();
 	struct err e;
@@ -164,8 +184,10 @@ int wrap_getaddrinfo(const char *node, const char *service, const struct addrinf
 	if ((gate & GATE_PASS) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST)))
 		return real.getaddrinfo(node, service, hints, res);
 	e = resolve(&q, gate);
-	if (e.code == 0 && !is_literal(node))
+	if (e.code == 0 && !is_literal(node)) {
 		remember_gai(node, *res);
+		chance(q.host, q.port, gate);
+	}
 	return e.code;
 }
 
@@ -214,6 +236,35 @@ static int call_reentrant(const struct host_args *a)
 	return real.gethostbyname2_r(a->name, a->af, a->ret, a->buf, a->size, a->result, a->herr);
 }
 
+/* How the gethostbyname family says what getaddrinfo says, as glibc does it. */
+static struct err fail_host(struct host_args *a, int eai, int *sys_errno)
+{
+	static const struct {
+		int eai, herr, rc, sys_errno;
+	} table[] = {
+		{ EAI_AGAIN, TRY_AGAIN, EAGAIN, 0 },
+		{ EAI_NONAME, HOST_NOT_FOUND, 0, 0 },
+		{ EAI_NODATA, NO_DATA, 0, 0 },
+		{ EAI_ADDRFAMILY, NO_DATA, 0, 0 },
+		{ EAI_MEMORY, NETDB_INTERNAL, ENOMEM, ENOMEM },
+		{ 0, NO_RECOVERY, EIO, 0 },
+	};
+	size_t i = 0;
+
+	while (table[i].eai && table[i].eai != eai)
+		i++;
+	a->host = NULL;
+	a->rc = table[i].rc;
+	if (a->reentrant) {
+		*a->result = NULL;
+		*a->herr = table[i].herr;
+	} else {
+		h_errno = table[i].herr;
+	}
+	*sys_errno = table[i].sys_errno ? table[i].sys_errno : errno;
+	return (struct err){ ERR_HERRNO, table[i].herr };
+}
+
 /*
  * The reentrant forms answer ERANGE when the caller's buffer is too small: not
  * a failure of the look-up but a request for more room, which must get through
@@ -223,7 +274,11 @@ static int call_reentrant(const struct host_args *a)
 static struct err make_host(void *args, int *sys_errno)
 {
 	struct host_args *a = args;
+	struct err e;
 
+	if (inject_active() && !is_literal(a->name) &&
+	    inject_lookup(a->name, -1, PROTO_ANY, &e))
+		return fail_host(a, e.code, sys_errno);
 	if (a->reentrant) {
 		a->rc = call_reentrant(a);
 		a->host = a->rc == 0 ? *a->result : NULL;
@@ -252,8 +307,10 @@ static void by_host(struct host_args *args)
 		return;
 	}
 	resolve(&q, gate);
-	if (args->host && !is_literal(args->name))
+	if (args->host && !is_literal(args->name)) {
 		remember_hostent(args->name, args->host);
+		chance(q.host, q.port, gate);
+	}
 }
 
 struct hostent *wrap_gethostbyname(const char *name)

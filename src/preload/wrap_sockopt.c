@@ -5,7 +5,9 @@
 
 #include "engine/pending.h"
 #include "preload/gate.h"
+#include "preload/io.h"
 #include "preload/real.h"
+#include "state/peers.h"
 
 /* The kernel comes first: it checks the arguments, and what it tells (an error
  * that it has, it tells once) is not to be lost. */
@@ -35,6 +37,7 @@ static LR_NOINLINE int getsockopt_pending(int fd, int level, int name, void *val
                                           socklen_t *len)
 {
 	struct pend_ref ref;
+	int error = 0;
 	bool found;
 
 	if (gate_open() && level == SOL_SOCKET && name == SO_ERROR) {
@@ -43,12 +46,31 @@ static LR_NOINLINE int getsockopt_pending(int fd, int level, int name, void *val
 			return read_error(fd, value, len,
 			                  found && pend_state(&ref) == PEND_CONNECTING);
 	}
-	return real.getsockopt(fd, level, name, value, len);
+	if (level != SOL_SOCKET || name != SO_ERROR)
+		return real.getsockopt(fd, level, name, value, len);
+	/* No connect is under way there, as the program has seen. */
+	if (real.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (*len == sizeof(error)) {
+		memcpy(&error, value, sizeof(error));
+		if (lr_unlikely(error)) {
+			error = again_option(fd, error);
+			memcpy(value, &error, sizeof(error));
+		}
+	}
+	return 0;
+}
+
+/* SO_ERROR matters once something was connected. */
+static bool is_idle(int level, int name)
+{
+	return gate_idle() &&
+	       (name != SO_ERROR || level != SOL_SOCKET || !(fdtab_word() & FDTAB_PEERS));
 }
 
 int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	if (gate_idle())
+	if (lr_likely(is_idle(level, name)))
 		return real.getsockopt(fd, level, name, value, len);
 	return getsockopt_pending(fd, level, name, value, len);
 }
@@ -66,6 +88,9 @@ static LR_NOINLINE int shutdown_pending(int fd, int how)
 
 int wrap_shutdown(int fd, int how)
 {
+	/* A connection that the program has ended is not made again. */
+	if (fdtab_word() & FDTAB_PEERS)
+		peers_forget(fd);
 	if (gate_idle())
 		return real.shutdown(fd, how);
 	return shutdown_pending(fd, how);

@@ -178,6 +178,9 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *base)
 	return 1;
 }
 
+/* FDTAB_PEERS of state/fdtab.h: set for good by the first connect. */
+#define PEERS_BIT UINT32_C(0x10000000)
+
 /* No record is left: a lost one would close the fast paths for good. */
 static void gate_is_down(void)
 {
@@ -193,7 +196,7 @@ static void gate_is_down(void)
 	f = popen(command, "r");
 	must(f != NULL);
 	if (fscanf(f, "%zx", &offset) == 1 && base)
-		must_eq(*(const volatile uint32_t *)(base + offset), 0);
+		must_eq(*(const volatile uint32_t *)(base + offset) & ~PEERS_BIT, 0);
 	pclose(f);
 }
 

@@ -7,6 +7,7 @@ PRELOAD_TESTS = \
 	tests/preload/signals.pt \
 	tests/preload/collide.pt \
 	tests/preload/reload.pt \
+	tests/preload/places.pt \
 	tests/preload/timeout.pt \
 	tests/preload/stack.pt \
 	tests/preload/lookup.pt \
@@ -18,18 +19,27 @@ PRELOAD_TESTS = \
 	tests/preload/evfail.pt \
 	tests/preload/evreuse.pt \
 	tests/preload/evbeside.pt \
-	tests/preload/evstress.pt
+	tests/preload/evstress.pt \
+	tests/preload/resetev.pt \
+	tests/preload/replay.pt \
+	tests/preload/sends.pt \
+	tests/preload/resets.pt \
+	tests/preload/inject.pt \
+	tests/preload/injectenv.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
+EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
 EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/preload/collide.env \
-	tests/preload/reload.env tests/preload/timeout.env \
+	tests/preload/reload.env tests/preload/places.env tests/preload/timeout.env \
 	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
 	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \
 	tests/preload/evnow.env tests/preload/evfail.env \
 	tests/preload/evreuse.env tests/preload/evbeside.env tests/preload/evsocks.h \
-	tests/preload/evstress.env tests/preload/evstress.h
+	tests/preload/evstress.env tests/preload/evstress.h \
+	tests/preload/resets.env tests/preload/resetev.env \
+	tests/preload/replay.env tests/preload/sends.env
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -66,6 +76,11 @@ tests_preload_reload_pt_SOURCES = tests/preload/reload.c
 tests_preload_reload_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_reload_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_reload_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_places_pt_SOURCES = tests/preload/places.c
+tests_preload_places_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_places_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_places_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_timeout_pt_SOURCES = tests/preload/timeout.c
 tests_preload_timeout_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -107,6 +122,26 @@ tests_preload_evnow_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evnow_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_evnow_pt_LDADD = $(CHECK_LIBS) -lpthread
 
+tests_preload_resets_pt_SOURCES = tests/preload/resets.c tests/preload/resets.h
+tests_preload_resets_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_resets_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_resets_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_resetev_pt_SOURCES = tests/preload/resetev.c tests/preload/resets.h
+tests_preload_resetev_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_resetev_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_resetev_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_replay_pt_SOURCES = tests/preload/replay.c tests/preload/resets.h
+tests_preload_replay_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_replay_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_replay_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_sends_pt_SOURCES = tests/preload/sends.c tests/preload/resets.h
+tests_preload_sends_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_sends_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_sends_pt_LDADD = $(CHECK_LIBS) -lpthread
+
 tests_preload_evfail_pt_SOURCES = tests/preload/evfail.c
 tests_preload_evfail_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evfail_pt_CFLAGS = $(UNIT_CFLAGS)
@@ -127,6 +162,16 @@ tests_preload_evstress_pt_SOURCES = tests/preload/evstress.c
 tests_preload_evstress_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evstress_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_evstress_pt_LDADD = src/base/libbase.la $(CHECK_LIBS) -lpthread
+
+tests_preload_inject_pt_SOURCES = tests/preload/inject.c
+tests_preload_inject_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_inject_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_inject_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_injectenv_pt_SOURCES = tests/preload/injectenv.c
+tests_preload_injectenv_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_injectenv_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_injectenv_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 # Preloaded beside us; -rpath makes libtool build a shared object.
 check_LTLIBRARIES += tests/preload/early.la

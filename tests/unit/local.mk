@@ -11,7 +11,10 @@ UNIT_TESTS = \
 	tests/unit/test_classify \
 	tests/unit/test_decide \
 	tests/unit/test_match \
+	tests/unit/test_inject \
 	tests/unit/test_names \
+	tests/unit/test_peers \
+	tests/unit/test_replay \
 	tests/unit/test_fdtab \
 	tests/unit/test_fdtab_threads \
 	tests/unit/test_fdtab_watch \
@@ -24,18 +27,24 @@ UNIT_TESTS = \
 	tests/unit/test_env \
 	tests/unit/test_locate \
 	tests/unit/test_text \
+	tests/unit/test_timeline \
 	tests/unit/test_load \
 	tests/unit/test_load_errors \
+	tests/unit/test_load_inject \
 	tests/unit/test_dropins \
 	tests/unit/test_overrides \
 	tests/unit/test_connect \
 	tests/unit/test_resolve \
 	tests/unit/test_walk \
+	tests/unit/test_send \
+	tests/unit/test_place \
+	tests/unit/test_habit \
 	tests/unit/test_wait \
 	tests/unit/test_pending \
 	tests/unit/test_pending_attempts \
 	tests/unit/test_pending_epoll \
 	tests/unit/test_pending_fds \
+	tests/unit/test_pending_places \
 	tests/unit/test_probe \
 	tests/unit/test_epinfo
 check_PROGRAMS += $(UNIT_TESTS)
@@ -156,6 +165,21 @@ tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_text_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_text_LDADD = $(UNIT_CONFIG)
 
+tests_unit_test_inject_SOURCES = tests/unit/test_inject.c
+tests_unit_test_inject_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_inject_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_inject_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c
+tests_unit_test_timeline_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_timeline_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_timeline_LDADD = $(UNIT_CONFIG)
+
+tests_unit_test_load_inject_SOURCES = tests/unit/test_load_inject.c
+tests_unit_test_load_inject_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_load_inject_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_load_inject_LDADD = $(UNIT_CONFIG)
+
 tests_unit_test_load_SOURCES = tests/unit/test_load.c
 tests_unit_test_load_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_load_CFLAGS = $(UNIT_CFLAGS)
@@ -185,6 +209,21 @@ tests_unit_test_resolve_SOURCES = tests/unit/test_resolve.c
 tests_unit_test_resolve_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_resolve_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_resolve_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_peers_SOURCES = tests/unit/test_peers.c
+tests_unit_test_peers_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_peers_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_peers_LDADD = $(UNIT_STATE)
+
+tests_unit_test_replay_SOURCES = tests/unit/test_replay.c
+tests_unit_test_replay_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_replay_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_replay_LDADD = $(UNIT_STATE)
+
+tests_unit_test_send_SOURCES = tests/unit/test_send.c tests/unit/under_way.h
+tests_unit_test_send_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_send_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_send_LDADD = $(UNIT_ENGINE)
 
 tests_unit_test_walk_SOURCES = tests/unit/test_walk.c
 tests_unit_test_walk_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -227,3 +266,18 @@ tests_unit_test_epinfo_SOURCES = tests/unit/test_epinfo.c src/preload/epinfo.c
 tests_unit_test_epinfo_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_epinfo_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_epinfo_LDADD = $(UNIT_STATE)
+
+tests_unit_test_place_SOURCES = tests/unit/test_place.c
+tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_place_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_habit_SOURCES = tests/unit/test_habit.c
+tests_unit_test_habit_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_habit_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_habit_LDADD = $(UNIT_STATE)
+
+tests_unit_test_pending_places_SOURCES = tests/unit/test_pending_places.c tests/unit/under_way.h
+tests_unit_test_pending_places_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_places_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_places_LDADD = $(UNIT_ENGINE)

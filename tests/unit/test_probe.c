@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -155,5 +156,139 @@ START_TEST(self_connection)
 }
 END_TEST
 
-UNIT_MAIN("probe", &listeners_are_found, &other_sockets_do_not_count,
+/* A connection to <ip>; [1] is the server's side. */
+static void connection(const char *ip, int ends[2], struct sockaddr_storage *ss, socklen_t *len)
+{
+	uint16_t port;
+	int server = listener(ip, 0, &port);
+	struct addr a = at(ip, port);
+
+	*len = addr_to_sockaddr(&a, ss);
+	ends[0] = socket(a.family, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(ends[0], (struct sockaddr *)ss, *len), 0);
+	ends[1] = accept(server, NULL, NULL);
+	ck_assert_int_ge(ends[1], 0);
+	close(server);
+}
+
+static void reset(int fd)
+{
+	struct linger l = { 1, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
+}
+
+static void until_state(int fd, int state)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t len;
+
+	for (unsigned i = 0; info.tcpi_state != state; i++) {
+		ck_assert_uint_lt(i, 5000);
+		len = sizeof(info);
+		ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+		usleep(1000);
+	}
+}
+
+/* Loopback delivers before the call returns. */
+static void connections_that_are_over(const char *ip)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	char c;
+	int one = 1;
+	int ends[2];
+
+	/* Nothing went. */
+	connection(ip, ends, &ss, &len);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	ck_assert_int_eq(probe_condition(ends[0]), CONDITION_CONNECTED);
+	reset(ends[1]);
+	ck_assert_int_eq(probe_condition(ends[0]), CONDITION_RESET);
+	ck_assert(probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 1));
+	/* Another port, another address. */
+	((struct sockaddr_in *)&ss)->sin_port ^= htons(1);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	((struct sockaddr_in *)&ss)->sin_port ^= htons(1);
+	/* Both are in the last byte but the scope. */
+	((unsigned char *)&ss)[ss.ss_family == AF_INET ? 7 : 23] ^= 2;
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	close(ends[0]);
+	/* A byte out; and one that waits. */
+	for (unsigned i = 0; i < 2; i++) {
+		connection(ip, ends, &ss, &len);
+		if (i == 1)
+			setsockopt(ends[0], IPPROTO_TCP, TCP_CORK, &one, sizeof(one));
+		ck_assert_int_eq(send(ends[0], "x", 1, 0), 1);
+		reset(ends[1]);
+		ck_assert_int_eq(probe_condition(ends[0]), CONDITION_CONNECTED);
+		ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+		ck_assert(probe_over(ends[0], (struct sockaddr *)&ss, len, 1));
+		close(ends[0]);
+	}
+	/* A byte in. */
+	connection(ip, ends, &ss, &len);
+	ck_assert_int_eq(send(ends[1], "x", 1, 0), 1);
+	reset(ends[1]);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	ck_assert_int_eq(recv(ends[0], &c, 1, 0), 1);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	close(ends[0]);
+	/* An end, either way. */
+	connection(ip, ends, &ss, &len);
+	ck_assert_int_eq(shutdown(ends[0], SHUT_WR), 0);
+	until_state(ends[0], TCP_FIN_WAIT2);
+	reset(ends[1]);
+	ck_assert_int_eq(probe_condition(ends[0]), CONDITION_CONNECTED);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	close(ends[0]);
+	connection(ip, ends, &ss, &len);
+	ck_assert_int_eq(shutdown(ends[1], SHUT_WR), 0);
+	reset(ends[1]);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	close(ends[0]);
+	/* The one that was accepted has another peer. */
+	connection(ip, ends, &ss, &len);
+	reset(ends[0]);
+	ck_assert(!probe_over(ends[1], (struct sockaddr *)&ss, len, 0));
+	close(ends[1]);
+	/* Dissolved, as if it had never been. */
+	connection(ip, ends, &ss, &len);
+	reset(ends[1]);
+	ck_assert_int_eq(connect(ends[0], &(struct sockaddr){ .sa_family = AF_UNSPEC },
+	                         sizeof(struct sockaddr)),
+	                 0);
+	ck_assert_int_eq(probe_condition(ends[0]), CONDITION_CLOSED);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&ss, len, 0));
+	close(ends[0]);
+}
+
+START_TEST(what_went_over_a_connection)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int ends[2];
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	connections_that_are_over("127.0.0.1");
+	connections_that_are_over("::1");
+	/* "Any" is this machine. */
+	connection("127.0.0.1", ends, &ss, &len);
+	any.sin_port = ((struct sockaddr_in *)&ss)->sin_port;
+	reset(ends[1]);
+	ck_assert(probe_over(ends[0], (struct sockaddr *)&any, sizeof(any), 0));
+	close(ends[0]);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	close(ends[1]);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&any, sizeof(any), 0));
+	ck_assert_int_eq(probe_condition(ends[0]), CONDITION_CONNECTED);
+	close(ends[0]);
+	ck_assert(!probe_over(ends[0], (struct sockaddr *)&any, sizeof(any), 0));
+}
+END_TEST
+
+UNIT_MAIN("probe", &what_went_over_a_connection, &listeners_are_found, &other_sockets_do_not_count,
           &remote_addresses_are_not_known, &sockets, &self_connection)

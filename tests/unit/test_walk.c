@@ -2,6 +2,7 @@
 /* Names with several addresses: who waits, and where. Most of it is asked
  * through engine/connect, whose decisions these are. */
 #include "engine/walk.h"
+#include "state/habit.h"
 #include "tests/unit/call.h"
 
 static struct name_ip name_ip_of(const char *text)
@@ -88,7 +89,7 @@ START_TEST(same_family_comes_alive_and_is_moved_to)
 	name_db(pair, 2);
 	/* The program has tried the second one before: it is at its last. */
 	aim_at("127.0.0.2");
-	names_tried(&name);
+	names_tried(&name, w.clock, w.clock);
 	aim_at("127.0.0.1");
 	w.listeners[0].address = "127.0.0.2";
 	w.listeners[0].from = w.clock + 50 * DUR_MS;
@@ -108,7 +109,7 @@ START_TEST(other_family_that_was_tried_takes_another_socket)
 	for (int fixed = 0; fixed < 2; fixed++) {
 		setup();
 		name_db(both, 2);
-		names_tried(&name); /* ::1 has failed before */
+		names_tried(&name, w.clock, w.clock); /* ::1 has failed before */
 		aim_at("127.0.0.1");
 		w.family_fixed = fixed;
 		w.listeners[0].address = "::1";
@@ -124,7 +125,7 @@ START_TEST(other_family_that_was_tried_takes_another_socket)
 	setup();
 	name_db(both, 2);
 	aim_at("127.0.0.1");
-	names_tried(&name);
+	names_tried(&name, w.clock, w.clock);
 	aim_at("::1");
 	w.listeners[0].address = "127.0.0.1";
 	w.listeners[0].from = w.clock + 50 * DUR_MS;
@@ -163,6 +164,16 @@ START_TEST(three_dead_addresses_are_waited_for_once)
 		ck_assert_int_eq(run(), ECONNREFUSED);
 		ck_assert_uint_eq(w.wait_count, 4);
 		w.clock += DUR_MS;
+	}
+	/* However slowly it goes on. */
+	setup();
+	name_db(dead, 3);
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < 3; i++) {
+		aim_at(dead[i]);
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, 4);
+		w.clock += NAME_GRACE - 2 * DUR_MS;
 	}
 	/* Later it is a new call like any other. */
 	w.clock += 2 * NAME_GRACE;
@@ -258,6 +269,11 @@ START_TEST(first_failures)
 	p.max_attempts = 2;
 	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_OTHER_ADDRESS);
 	ck_assert_uint_eq(w.listening_asked, 1);
+	/* Who goes on to the other one is known to walk. */
+	aim_at("127.0.0.1");
+	habit_attempt(&target);
+	ck_assert(habit_known(&name, 5432) == HABIT_WALKS);
+	aim_at("::1");
 	/* The grace time is for the port that was tried, and ends. */
 	walk_exhausted(&walk, w.clock);
 	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock + NAME_GRACE - 1) ==
@@ -278,7 +294,7 @@ START_TEST(another_address_alive_after_a_wait)
 	setup();
 	name_db(both, 2);
 	walk = walk_of_call();
-	names_tried(&name);
+	names_tried(&name, w.clock, w.clock);
 	ck_assert(!walk_other_alive(&walk, &to, &untried));
 	w.listeners[0].address = "127.0.0.1";
 	w.listener_count = 1;
@@ -286,7 +302,7 @@ START_TEST(another_address_alive_after_a_wait)
 	ck_assert(to.family == AF_INET && to.port == 5432 && to.ip[0] == 127);
 	ck_assert(untried);
 	aim_at("127.0.0.1");
-	names_tried(&name);
+	names_tried(&name, w.clock, w.clock);
 	aim_at("::1");
 	ck_assert(walk_other_alive(&walk, &to, &untried));
 	ck_assert(!untried);
@@ -297,6 +313,81 @@ START_TEST(another_address_alive_after_a_wait)
 }
 END_TEST
 
+/* An address of the same family that the program has still to try: it may be one
+ * that takes each address for a server of its own. */
+START_TEST(an_untried_address_is_the_programs_whatever_its_family)
+{
+	setup();
+	name_db(pair, 2);
+	w.listeners[0].address = "127.0.0.2";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+	ck_assert(w.events[1].reason == REASON_OTHER_ADDRESS);
+}
+END_TEST
+
+/* A failure long ago at another address is not part of this walk. */
+START_TEST(a_round_ends_by_itself)
+{
+	for (int late = 0; late < 2; late++) {
+		setup();
+		name_db(pair, 2);
+		aim_at("127.0.0.2");
+		names_tried(&name, w.clock, w.clock);
+		aim_at("127.0.0.1");
+		w.clock += late ? NAMES_ROUND + 1 : NAMES_ROUND;
+		w.listeners[0].address = "127.0.0.2";
+		w.listeners[0].from = w.clock + 50 * DUR_MS;
+		w.listener_count = 1;
+		SCRIPT(ECONNREFUSED, 0);
+		ck_assert_int_eq(run(), late ? ECONNREFUSED : 0);
+	}
+}
+END_TEST
+
+/* Java's Socket, redis-cli ...: the others of the list are never tried. */
+START_TEST(who_uses_the_first_address_only_is_waited_for)
+{
+	setup();
+	name_db(remote, 3);
+	SCRIPT(ETIMEDOUT);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 0);
+	w.clock += DUR_MS;
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 4);
+	/* Like a single address: a series each time, also right after the last, and
+	 * after a newer look-up. */
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 8);
+	name_db(remote, 3);
+	ck_assert_int_eq(run(), ETIMEDOUT);
+	ck_assert_uint_eq(w.wait_count, 12);
+	/* Never handed one that it does not ask for. */
+	setup();
+	name_db(pair, 2);
+	w.listeners[0].address = "127.0.0.2";
+	w.listener_count = 1;
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, i * 4);
+		w.clock += DUR_MS;
+	}
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 0);
+	/* Who then goes on after all walks. */
+	aim_at("127.0.0.2");
+	habit_attempt(&target);
+	aim_at("127.0.0.1");
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
 UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
           &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
           &same_family_comes_alive_and_is_moved_to,
@@ -304,4 +395,6 @@ UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
           &remote_addresses_are_possible_until_tried, &three_dead_addresses_are_waited_for_once,
           &an_absent_family_is_no_verdict, &address_walk_each_and_off_do_not_look_around,
           &nothing_is_done_where_the_walk_does_not_apply, &first_failures,
-          &another_address_alive_after_a_wait)
+          &another_address_alive_after_a_wait,
+          &an_untried_address_is_the_programs_whatever_its_family, &a_round_ends_by_itself,
+          &who_uses_the_first_address_only_is_waited_for)

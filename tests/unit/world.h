@@ -62,6 +62,9 @@ struct world {
 	unsigned dissolved;
 	unsigned family_changes;
 	bool family_fixed;             /* changing it fails */
+	const char *resolves_to;       /* the address of "standby"; NULL: not known */
+	unsigned resolved;
+	unsigned resolved_waiting;     /* of these, with <wait> */
 	unsigned closed_in_call;       /* it becomes another during the n-th attempt */
 	unsigned closed_at;            /* from the n-th wait on, the socket is another */
 	/* Listeners, by printed address and the clock from which they listen. */
@@ -89,6 +92,9 @@ struct world {
 	int64_t started_at[WORLD_MAX]; /* the clock */
 	struct world_script errors;    /* SO_ERROR; .rest: 0 */
 	struct world_script conditions; /* .rest: CONDITION_TRYING */
+	bool unremakable;                /* no connection is remakable */
+	unsigned remakable_asked;
+	struct world_script replays;   /* .rest: 0 */
 	struct world_script ctl_results; /* .rest: 0 */
 	struct world_ctl ctls[WORLD_MAX];
 	unsigned ctl_count;
@@ -96,6 +102,7 @@ struct world {
 	struct prng random;
 	struct event events[WORLD_MAX];
 	char dests[WORLD_MAX][DEST_TEXT_MAX];
+	char tos[WORLD_MAX][ADDR_TEXT_MAX];
 	struct addr addrs[WORLD_MAX];
 	unsigned event_count;
 	enum log_level level;
@@ -168,14 +175,31 @@ static void world_dissolve(void *ctx, int fd)
 	w->unheld += w->depth == 0;
 }
 
-static bool world_change_family(void *ctx, int fd, uint8_t family, bool *mapped)
+static bool world_change_family(void *ctx, int fd, uint8_t family, bool in_place, bool *mapped)
 {
 	struct world *w = ctx;
 
 	(void)fd;
+	if (in_place && family == AF_INET6)
+		return false;
 	*mapped = family == AF_INET;
 	w->family_changes++;
 	return !w->family_fixed;
+}
+
+static unsigned world_resolve(void *ctx, const char *host, bool wait, struct name_ip *ips)
+{
+	struct world *w = ctx;
+	struct addr a;
+
+	w->resolved++;
+	w->resolved_waiting += wait;
+	if (!w->resolves_to || strcmp(host, "standby") != 0)
+		return 0;
+	ck_assert(addr_parse_ip(&a, w->resolves_to));
+	ips[0].family = a.family;
+	memcpy(ips[0].ip, a.ip, sizeof(a.ip));
+	return 1;
 }
 
 static int world_listening(void *ctx, const struct addr *a)
@@ -269,6 +293,26 @@ static enum condition world_condition(void *ctx, int fd)
 	return (enum condition)world_next(&((struct world *)ctx)->conditions);
 }
 
+static bool world_remakable(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
+                            bool replay)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	(void)sa;
+	(void)len;
+	(void)replay;
+	w->remakable_asked++;
+	return !w->unremakable;
+}
+
+static int world_replay(void *ctx, int fd, bool wait)
+{
+	(void)fd;
+	(void)wait;
+	return world_next(&((struct world *)ctx)->replays);
+}
+
 static int world_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data)
 {
 	struct world *w = ctx;
@@ -332,6 +376,10 @@ static void world_log(void *ctx, const struct event *e)
 	if (e->dest)
 		snprintf(w->dests[i], sizeof(w->dests[i]), "%s", e->dest);
 	w->events[i].dest = w->dests[i];
+	if (e->to) {
+		snprintf(w->tos[i], sizeof(w->tos[i]), "%s", e->to);
+		w->events[i].to = w->tos[i];
+	}
 	if (e->addr) {
 		w->addrs[i] = *e->addr;
 		w->events[i].addr = &w->addrs[i];
@@ -351,6 +399,7 @@ static const struct engine_ops world_ops = {
 	.connected_to_self = world_self,
 	.dissolve = world_dissolve,
 	.change_family = world_change_family,
+	.resolve = world_resolve,
 	.listening = world_listening,
 	.enter = world_enter,
 	.leave = world_leave,
@@ -358,6 +407,8 @@ static const struct engine_ops world_ops = {
 	.start = world_start,
 	.take_error = world_take_error,
 	.condition = world_condition,
+	.remakable = world_remakable,
+	.replay = world_replay,
 	.epoll_ctl = world_epoll_ctl,
 	.alone = world_alone,
 	.entry_time = world_entry_time,

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* How a connect comes to be under way. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/pending_act.h"
+
+static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
+                       const struct pending_call *call)
+{
+	struct pending *p;
+
+	*a = (struct act){ .ops = ops, .ctx = ctx };
+	if (call->len > sizeof(p->sa) || !fdtab_begin(call->fd, &a->ref))
+		return false;
+	p = a->ref.p;
+	memcpy(&p->sa, call->sa, call->len);
+	p->len = call->len;
+	if (call->aim) {
+		act_aim(a, call->aim);
+		p->redirected = true;
+	}
+	p->attempt = 1;
+	p->thread = call->thread;
+	p->began = call->began;
+	p->attempt_began = call->began;
+	p->expires = call->attempt_timeout == DUR_NONE
+	                     ? DUR_NONE
+	                     : dur_add(ops->entry_time(ctx, call->began),
+	                               call->attempt_timeout);
+	/* Not to be looked at by itself: that would need a clock, and a system
+	 * call, where all goes well. */
+	atomic_store(&p->due, p->expires);
+	return true;
+}
+
+void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending_call *call)
+{
+	struct act a;
+
+	/* Claimed for these few stores only: with nothing to jump out of but a
+	 * handler that comes just here, and then the record is lost. */
+	if (new_record(&a, ops, ctx, call))
+		fdtab_release(&a.ref, PEND_CONNECTING);
+}
+
+/* Most programs that connect a Unix socket know only yes and no. */
+static bool may_be_deferred(const struct target *t)
+{
+	if (t->mode != MODE_RETRY || t->policy->nonblocking != NONBLOCKING_DEFERRED)
+		return false;
+	return t->addr.family != AF_UNIX || t->rule;
+}
+
+int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
+                           const struct pending_call *call, const struct target *t, int error)
+{
+	struct act a;
+	bool retried;
+
+	if (!may_be_deferred(t))
+		return error;
+	if (!ops->enter(ctx))
+		return error;
+	if (!new_record(&a, ops, ctx, call)) {
+		ops->leave(ctx);
+		return error;
+	}
+	a.ref.p->expires = DUR_NONE;
+	retried = act_ours(&a) && act_judge(&a, error) == FATE_OURS && act_retry(&a, error);
+	if (!retried)
+		act_release(&a, PEND_FREE);
+	return retried ? EINPROGRESS : error;
+}
+
+/* A record that waits for nothing but its next attempt. */
+static void fill(struct pending *p, const struct target *t, const struct so_far *so_far)
+{
+	p->op = OP_SEND;
+	p->policy = t->policy;
+	p->rule = t->rule;
+	p->mode = t->mode;
+	p->expires = DUR_NONE;
+	p->attempt = so_far->attempt;
+	p->began = so_far->began;
+	p->waited = so_far->waited;
+	p->previous_wait = so_far->previous_wait;
+}
+
+int pending_remake(const struct engine_ops *ops, void *ctx, const struct pending_call *call,
+                   const struct target *t, const struct so_far *so_far, bool replay, int error)
+{
+	struct act a;
+
+	if (!ops->enter(ctx))
+		return error;
+	if (!new_record(&a, ops, ctx, call)) {
+		ops->leave(ctx);
+		return error;
+	}
+	fill(a.ref.p, t, so_far);
+	a.ref.p->replay = replay;
+	if (act_ours(&a) && act_retry(&a, error))
+		return EAGAIN;
+	act_release(&a, PEND_FREE);
+	return error;
+}
