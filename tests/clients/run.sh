@@ -33,7 +33,8 @@ alone()
 }
 
 # The long ones first.
-[ $# -ne 0 ] || set -- nonblocking badconf blocking same lookup wire proxies eyeballs twoaddr \
+[ $# -ne 0 ] || set -- nonblocking addresses resets badconf blocking same fallback lookup wire proxies \
+	eyeballs twoaddr \
 	strace "${ALONE[@]}"
 declare -A pids
 for name; do

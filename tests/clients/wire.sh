@@ -73,15 +73,33 @@ not_needed()
 	[ "$(cat "$CASE_DIR/count")" -eq 2 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
 }
 
-# A reset after the connect is not the connect's failure.
+# A reset after the connect is not the connect's failure. Nothing has gone over it,
+# so it is made again: by the rules of "send", and as often as the log says.
 reset_afterwards()
 {
+	local resent
+
 	need socat
 	start_server --reset --count "$CASE_DIR/count"
 	with_library "socat -u TCP:127.0.0.1:\$PORT -"
-	opens_are 1
+	resent=$(log_count ' WARN retry op=send .*error=ECONNRESET')
+	[ "$resent" -ge 1 ] || fail "no retry at all"
+	[ "$(log_count ' ERROR gave-up op=send .*reason=attempts')" -eq 1 ] || fail "no line 'gave-up'"
+	opens_are $((resent + 1))
 	[ "$(log_count ' op=connect ')" -eq 0 ] || fail "a connect was retried"
-	[ "$(cat "$CASE_DIR/count")" -eq 1 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+	[ "$(cat "$CASE_DIR/count")" -eq $((resent + 1)) ] ||
+		fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+reset_is_left_alone()
+{
+	need socat
+	start_server --reset --count "$CASE_DIR/count"
+	printf '%s\n' 'version = 1;' 'policies = { default = { send = "off"; }; };' \
+		>"$CASE_DIR/libretry.conf"
+	with_library "socat -u TCP:127.0.0.1:\$PORT -" LIBRETRY_CONFIG="$CASE_DIR/libretry.conf"
+	opens_are 1
+	no_log
 }
 
 # The deadline ends it before the attempts do, and no wait passes it.
@@ -166,6 +184,7 @@ add_case one-attempt gives_up 1
 add_case deadline deadline
 add_case not-needed not_needed
 add_case reset-afterwards reset_afterwards
+add_case reset-left-alone reset_is_left_alone
 add_case unreachable unreachable
 add_case unix-missing unix_missing
 finish
