@@ -283,6 +283,7 @@ int cmd_check(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	env_snapshot(&k.env, environ, getauxval(AT_SECURE) != 0);
+	k.env.wants_all = true;
 	choice = choose(&k, path, sizeof(path));
 	out_open(&k.out, stdout, k.json);
 	out_member(&k.out, "file", choice.file);

@@ -61,6 +61,20 @@ static int usage(void)
 	return EXIT_RUN_SETUP;
 }
 
+/* Who asks for a fault must not take a run without it for one with it. */
+static bool check_inject(const char *text)
+{
+	char buf[512];
+	struct fmt why;
+
+	fmt_init(&why, buf, sizeof(buf));
+	if (!text || config_inject(text, &why))
+		return true;
+	fmt_end(&why);
+	cli_say("run: --inject: %s: %s", text, buf);
+	return false;
+}
+
 enum { OPT_DRY_RUN = 256, OPT_INJECT, OPT_LIBRARY };
 
 /* -1: go on; else the exit status. */
@@ -100,7 +114,7 @@ static int parse(struct run *r, int argc, char **argv)
 		return usage();
 	}
 	r->command = argv + optind;
-	return -1;
+	return check_inject(r->inject) ? -1 : usage();
 }
 
 static bool find_library(struct run *r)

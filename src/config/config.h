@@ -56,7 +56,7 @@ struct config {
 	 * redirects. */
 	bool before_connect;
 	bool before_lookup;      /* dns_attempt_timeout */
-	bool after_lookup;       /* a rule redirects to a name */
+	bool after_lookup;       /* a rule has a place that goes by a name */
 	/* Errors and unknown keys met while loading. */
 	unsigned errors;
 	unsigned unknown;
@@ -96,6 +96,10 @@ void config_free(struct config *c);
 
 /* A policy by name; NULL if there is none. */
 const struct policy *config_policy(const struct config *c, const char *name);
+
+/* Whether <text> can be the value of LIBRETRY_INJECT; on false <why> says what is
+ * wrong. Pure. */
+bool config_inject(const char *text, struct fmt *why);
 
 /* Called for each variable that overrides something: the setting
  * ("base_delay", "log.level"), the value as given, the variable's name. */

@@ -48,6 +48,7 @@ void env_snapshot(struct env *e, char *const *environ, bool secure)
 	e->secure = secure;
 	e->dropped = 0;
 	e->used = 0;
+	e->wants_all = false;
 	if (secure || !environ)
 		return;
 	for (; *environ; environ++) {
@@ -72,13 +73,17 @@ const char *env_get(const struct env *e, enum env_var v)
 	return v < ENV_COUNT && !e->secure ? e->value[v] : NULL;
 }
 
-bool env_flag(const struct env *e, enum env_var v)
+bool env_is_true(const char *value)
 {
 	static const char *const yes[] = { "1", "yes", "true", "on" };
-	const char *value = env_get(e, v);
 
 	for (size_t i = 0; value && i < ARRAY_LEN(yes); i++)
 		if (strcasecmp(value, yes[i]) == 0)
 			return true;
 	return false;
+}
+
+bool env_flag(const struct env *e, enum env_var v)
+{
+	return env_is_true(env_get(e, v));
 }

@@ -54,6 +54,8 @@ enum env_var {
 struct env {
 	const char *value[ENV_COUNT]; /* NULL: unset or empty */
 	bool secure;                  /* AT_SECURE: nothing was read */
+	bool wants_all;               /* set by who wants to know of all faults: also
+	                               * what would not be in force is read */
 	unsigned dropped;             /* bit count of variables too long to keep */
 	size_t used;
 	char bytes[ENV_BYTES];
@@ -69,5 +71,6 @@ const char *env_get(const struct env *e, enum env_var v);
 
 /* "1", "yes", "true", "on" (any case) are true; unset and all else false. */
 bool env_flag(const struct env *e, enum env_var v);
+bool env_is_true(const char *value); /* NULL: false */
 
 #endif

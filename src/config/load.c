@@ -244,6 +244,8 @@ static void look_ahead_all(struct config *c)
 		look_ahead(c, r->policy);
 		c->before_connect |= r->redirect != NULL;
 		c->after_lookup |= r->redirect && r->redirect->host;
+		for (unsigned j = 0; j < r->fallback_count; j++)
+			c->after_lookup |= r->fallback[j].host != NULL;
 	}
 	for (unsigned i = 0; i < c->set.program_count; i++)
 		look_ahead(c, c->set.programs[i].policy);

@@ -51,6 +51,9 @@ unsigned cond_texts(const struct node *n, const char *const **texts, check_text_
 	return good;
 }
 
+/* RFC 1035, without the dot at the end. */
+#define HOST_LEN_MAX 253
+
 /* "db1:5432" looks like a port in the wrong place; "::1" does not. */
 static bool has_port(const char *host)
 {
@@ -74,7 +77,9 @@ static const char *check_host(const struct node *n, const char *text)
 		                          "in \"unix\")");
 		return NULL;
 	}
-	if (has_port(text))
+	if (len > HOST_LEN_MAX || strpbrk(text, " \t@,;"))
+		node_fault(n, DIAG_WARNING, "no host is called so (a list is [ \"a\", \"b\" ])");
+	else if (has_port(text))
 		node_fault(n, DIAG_WARNING, "no host is called so (the port belongs in \"port\")");
 	if (text[len - 1] == '.')
 		return arena_text(n->r->scratch, text, len - 1);
@@ -229,6 +234,15 @@ bool cond_read(const struct node *n, const struct key *k, struct rule *rule)
 	return true;
 }
 
+bool cond_excluded(const struct rule *r)
+{
+	bool network = r->host_count + r->cidr_count + r->port_count > 0;
+	bool local = r->unix_count > 0 || r->proto == PROTO_UNIX;
+
+	return (network && local) ||
+	       (r->unix_count > 0 && r->proto != PROTO_ANY && r->proto != PROTO_UNIX);
+}
+
 /* The host of <text>, without brackets, is an address, or may be a name. */
 static bool endpoint_host(const struct node *n, const char *text, size_t len, struct endpoint *e)
 {
@@ -244,7 +258,7 @@ static bool endpoint_host(const struct node *n, const char *text, size_t len, st
 	if (addr_parse_ip(&e->addr, host))
 		return brackets == (strchr(host, ':') != NULL);
 	e->host = arena_text(n->r->keep, host, strlen(host));
-	return !brackets && !strchr(host, ':');
+	return !brackets && strlen(host) <= HOST_LEN_MAX && !strpbrk(host, ": \t@,;*?[]\\");
 }
 
 bool cond_endpoint(const struct node *n, const char *text, struct endpoint *e)

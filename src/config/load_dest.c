@@ -12,8 +12,8 @@
 /* One entry while it is read: what needs the rest of it comes last. */
 struct dest_reading {
 	struct rule *rule;
-	struct node policy, override, fallback;
-	bool has_policy, has_override, has_fallback;
+	struct node policy, override, fallback, redirect;
+	bool has_policy, has_override, has_fallback, has_redirect;
 };
 
 /* "redirect", or one of "fallback"; NULL after reporting. */
@@ -50,7 +50,8 @@ static void read_custom(void *ctx, const struct node *n, const struct key *k, vo
 	} else if (!node_text(n)) {
 		node_wrong_type(n, "host:port in quotes");
 	} else {
-		d->rule->redirect = read_endpoint(n, node_text(n));
+		d->redirect = *n;
+		d->has_redirect = true;
 	}
 }
 
@@ -91,6 +92,29 @@ static bool is_itself(const struct rule *r, const char *text)
 	return port_fits && names_host(r, host);
 }
 
+/* Says so if it does. */
+static bool leads_back(const struct node *n, const struct rule *r, const char *text)
+{
+	if (!is_itself(r, text))
+		return false;
+	node_say(n, DIAG_ERROR, "%q: is the destination itself (another one)", text);
+	return true;
+}
+
+/* Other ports of the same host may well be redirected to one of them. */
+static bool has_one_port(const struct rule *r)
+{
+	return r->port_count == 1 && r->ports[0].low == r->ports[0].high;
+}
+
+static void read_redirect(const struct node *n, struct rule *r)
+{
+	struct endpoint *e = read_endpoint(n, node_text(n));
+
+	if (e && !(has_one_port(r) && leads_back(n, r, e->text)))
+		r->redirect = e;
+}
+
 static void read_fallback(const struct node *n, struct rule *r)
 {
 	const char *const *texts;
@@ -99,10 +123,8 @@ static void read_fallback(const struct node *n, struct rule *r)
 
 	r->fallback = list;
 	for (unsigned i = 0; list && i < count; i++) {
-		if (is_itself(r, texts[i]))
-			node_say(n, DIAG_ERROR, "%q: is the destination itself (another one)",
-			         texts[i]);
-		else if (cond_endpoint(n, texts[i], &list[r->fallback_count]))
+		if (!leads_back(n, r, texts[i]) &&
+		    cond_endpoint(n, texts[i], &list[r->fallback_count]))
 			r->fallback_count++;
 	}
 }
@@ -113,8 +135,14 @@ static void check_places(const struct node *n, const struct rule *r)
 	bool fallback = r->fallback_count > 0;
 	struct node key;
 
+	if (!fallback && node_member(n, "fallback_after", &key))
+		node_say(&key, DIAG_WARNING, "does nothing without fallback");
 	if (!fallback && !r->redirect)
 		return;
+	if (!r->never && r->host_count + r->cidr_count + r->port_count + r->unix_count == 0 &&
+	    node_member(n, fallback ? "fallback" : "redirect", &key))
+		node_say(&key, DIAG_WARNING, "takes every connection: the entry has no condition "
+		                             "(host, addr, port)");
 	if (r->unix_count > 0 || r->proto == PROTO_UNIX || r->proto == PROTO_UDP) {
 		if (node_member(n, fallback ? "fallback" : "redirect", &key))
 			node_say(&key, DIAG_WARNING, "is for TCP only, and this entry is not");
@@ -147,13 +175,10 @@ static void say_entry(struct fmt *f, const struct node *n, const struct rule *r)
 /* Conditions of Unix sockets and of the network exclude each other. */
 static void check_conditions(const struct node *n, const struct rule *r)
 {
-	bool network = r->host_count + r->cidr_count + r->port_count > 0;
-	bool local = r->unix_count > 0 || r->proto == PROTO_UNIX;
 	char buf[256];
 	struct fmt f;
 
-	if (!(network && local) &&
-	    !(r->unix_count > 0 && r->proto != PROTO_ANY && r->proto != PROTO_UNIX))
+	if (!cond_excluded(r))
 		return;
 	fmt_init(&f, buf, sizeof(buf));
 	say_entry(&f, n, r);
@@ -179,19 +204,55 @@ static void check_name(struct loader *ld, const struct node *entry, const struct
 	}
 }
 
+/* What was misspelled may have been the condition, without which the entry would
+ * take everything elsewhere. */
+static void check_unknown(const struct node *n, const struct dest_reading *d, unsigned unknown)
+{
+	if (!unknown || !(d->has_fallback || d->has_redirect || d->has_override))
+		return;
+	d->rule->never = true;
+	node_say(n, DIAG_UNKNOWN, "matches nothing: an unknown key may have been a condition, and "
+	                          "the entry has %s",
+	         d->has_redirect   ? "redirect"
+	         : d->has_fallback ? "fallback"
+	                           : "override");
+}
+
+/* The rule for connects of which nobody can say whether they are meant by its name. */
+static const struct rule *without_places(struct loader *ld, const struct rule *r)
+{
+	struct rule *plain;
+
+	if (r->host_count == 0 || (r->fallback_count == 0 && !r->redirect))
+		return NULL;
+	plain = arena_alloc(ld->r.keep, sizeof(*plain));
+	if (!plain)
+		return NULL;
+	*plain = *r;
+	plain->fallback_count = 0;
+	plain->redirect = NULL;
+	plain->policy = NULL;
+	return plain;
+}
+
 static void read_one(struct loader *ld, const struct node *n)
 {
 	struct rule *r = &ld->rules[ld->rule_count];
 	struct dest_reading d = { .rule = r };
+	unsigned unknown = ld->sink.count[DIAG_UNKNOWN];
 	bool good;
 
 	memset(r, 0, sizeof(*r));
 	r->source = node_source(n);
 	r->fallback_after = 1;
 	good = group_read(n, PLACE_DEST, r, read_custom, &d);
+	check_unknown(n, &d, ld->sink.count[DIAG_UNKNOWN] - unknown);
 	read_policy(ld, &d);
+	if (d.has_redirect)
+		read_redirect(&d.redirect, r);
 	if (d.has_fallback)
 		read_fallback(&d.fallback, r);
+	r->plain = without_places(ld, r);
 	if (good)
 		check_conditions(n, r);
 	check_places(n, r);

@@ -8,6 +8,12 @@
 
 /* ------------------------------------------------------------- the file --- */
 
+/* What is not in force can harm nobody. */
+static enum diag_level level_of_timeline(const struct loader *ld)
+{
+	return env_flag(ld->env, ENV_INJECT) ? DIAG_ERROR : DIAG_WARNING;
+}
+
 static void read_timeline(struct loader *ld, const struct node *n, struct fault *f)
 {
 	static const char prefix[] = "file:";
@@ -29,6 +35,9 @@ static void read_timeline(struct loader *ld, const struct node *n, struct fault 
 		node_fault(n, DIAG_ERROR, "needs an absolute path (file:/etc/libretry/outages)");
 		return;
 	}
+	/* Without the variable no fault strikes: the file need not even be there. */
+	if (!env_flag(ld->env, ENV_INJECT) && !ld->env->wants_all)
+		return;
 	fmt_init(&why, buf, sizeof(buf));
 	if (timeline_load(&t, text, ld->r.keep, ld->r.scratch, &why)) {
 		f->timeline = t.list;
@@ -36,7 +45,7 @@ static void read_timeline(struct loader *ld, const struct node *n, struct fault 
 		return;
 	}
 	fmt_end(&why);
-	node_fault(n, DIAG_ERROR, "%s", buf);
+	node_fault(n, level_of_timeline(ld), "%s", buf);
 }
 
 static void read_custom(void *ctx, const struct node *n, const struct key *k, void *target)
@@ -110,9 +119,29 @@ static void check_fault(const struct node *n, struct fault *f)
 	check_times(n, f);
 }
 
+/* What is well-formed and never happens. */
+static void check_strikes(const struct node *n, const struct fault *f)
+{
+	if (f->probability == 0)
+		node_say(n, DIAG_WARNING, "never strikes: probability is 0");
+	else if (f->first > 0 && f->every > f->first)
+		node_say(n, DIAG_WARNING, "never strikes: first is %u, and every %u",
+		         f->first, f->every);
+	else if (f->match.never)
+		node_say(n, DIAG_UNKNOWN, "strikes nothing: an unknown key may have been a "
+		                          "condition");
+	else if (cond_excluded(&f->match))
+		node_say(n, DIAG_WARNING, "can never match: a Unix socket has no host, address, "
+		                          "port or other protocol");
+	else if (f->match.proto == PROTO_UDP && (f->reset || f->short_write))
+		node_say(n, DIAG_WARNING,
+		         "never strikes: datagrams are neither reset nor cut short");
+}
+
 static void read_one(struct loader *ld, const struct node *n)
 {
 	struct fault *f = &ld->faults[ld->fault_count];
+	unsigned unknown = ld->sink.count[DIAG_UNKNOWN];
 
 	memset(f, 0, sizeof(*f));
 	f->source = f->match.source = node_source(n);
@@ -120,6 +149,8 @@ static void read_one(struct loader *ld, const struct node *n)
 	ld->fault_count++;
 	if (group_read(n, PLACE_FAULT, f, read_custom, ld))
 		check_fault(n, f);
+	f->match.never = ld->sink.count[DIAG_UNKNOWN] > unknown;
+	check_strikes(n, f);
 }
 
 static void read_faults(void *ctx, const struct node *n, const struct key *k, void *target)
@@ -223,6 +254,10 @@ static bool set_part(struct fault *f, char *part, struct fmt *why)
 		return true;
 	}
 	diag_format(why, "%s: ", part);
+	if (f->error.code && err_parse(part, &f->error)) {
+		fmt_str(why, "a second error (one for each fault)");
+		return false;
+	}
 	if (err_parse(part, &f->error))
 		return true;
 	fmt_str(why, "unknown (an error such as ECONNREFUSED, reset, or name=value)");
@@ -342,16 +377,21 @@ static void use_variable(struct loader *ld, const char *text)
 	set->count = count;
 }
 
+bool config_inject(const char *text, struct fmt *why)
+{
+	unsigned count;
+
+	return env_is_true(text) || is_off(text) || inject_parse(text, NULL, &count, why);
+}
+
 bool inject_well_formed(const struct env *env)
 {
 	const char *text = env_get(env, ENV_INJECT);
-	unsigned count;
 	char buf[512];
 	struct fmt nobody;
 
 	fmt_init(&nobody, buf, sizeof(buf));
-	return text && (env_flag(env, ENV_INJECT) || is_off(text) ||
-	                inject_parse(text, NULL, &count, &nobody));
+	return text && config_inject(text, &nobody);
 }
 
 void inject_apply(struct loader *ld)

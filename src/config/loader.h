@@ -89,6 +89,9 @@ void policy_check(const struct node *group, const struct pol *p);
 /* load_cond.c: conditions on destinations, shared with injected faults. True
  * if <k> is one of them, read or reported. */
 bool cond_read(const struct node *n, const struct key *k, struct rule *rule);
+/* Whether the conditions exclude each other: those of Unix sockets, and those of the
+ * network. */
+bool cond_excluded(const struct rule *r);
 /* "host:port", "192.0.2.1:80", "[::1]:80" into <e>, whose texts the arena keeps;
  * false after reporting. */
 bool cond_endpoint(const struct node *n, const char *text, struct endpoint *e);

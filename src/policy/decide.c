@@ -89,6 +89,8 @@ const char *reason_name(enum reason r)
 		return "name-exhausted";
 	case REASON_UNUSABLE:
 		return "unusable";
+	case REASON_AMBIGUOUS:
+		return "ambiguous";
 	case REASON_DISABLED:
 		return "disabled";
 	}

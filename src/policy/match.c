@@ -79,7 +79,7 @@ static bool proto_holds(enum proto rule, enum proto dest)
 
 bool rule_matches(const struct rule *r, const struct dest *d)
 {
-	if (!proto_holds(r->proto, d->proto))
+	if (r->never || !proto_holds(r->proto, d->proto))
 		return false;
 	if (d->addr && d->addr->family == AF_UNIX)
 		return r->host_count == 0 && r->cidr_count == 0 && r->port_count == 0 &&
@@ -167,6 +167,8 @@ static bool ports_cover(const struct rule *outer, const struct rule *inner)
 
 bool rule_shadows(const struct rule *earlier, const struct rule *later)
 {
+	if (earlier->never || later->never)
+		return false;
 	if (earlier->proto != PROTO_ANY && earlier->proto != later->proto)
 		return false;
 	/* A link-local or multicast address needs a rule that names it: a

@@ -133,7 +133,8 @@ struct policy {
 	struct socket_options socket;
 };
 
-enum proto { PROTO_ANY = 0, PROTO_TCP, PROTO_UDP, PROTO_UNIX };
+/* PROTO_OTHER: of a destination; only a rule for any protocol holds for it. */
+enum proto { PROTO_ANY = 0, PROTO_TCP, PROTO_UDP, PROTO_UNIX, PROTO_OTHER };
 
 struct port_range {
 	uint16_t low, high; /* inclusive */
@@ -164,6 +165,10 @@ struct rule {
 	unsigned fallback_count;
 	uint32_t fallback_after;       /* attempts before the first fallback */
 	const struct endpoint *redirect; /* NULL: none */
+	const struct rule *plain;        /* if it goes by a name and has such places:
+	                                  * the same without them (and with no policy
+	                                  * of its own: that of this one counts) */
+	bool never;                      /* matches nothing: what it says is not known */
 };
 
 /* One entry of "programs". */
@@ -213,7 +218,9 @@ enum reason {
 	REASON_OTHER_ADDRESS, /* another address of the name could answer */
 	REASON_NAME_EXHAUSTED,/* the name has just used up its retries */
 	REASON_DISABLED,      /* switched off for this program */
-	REASON_UNUSABLE       /* a place that the rule names cannot be used */
+	REASON_UNUSABLE,      /* a place that the rule names cannot be used */
+	REASON_AMBIGUOUS      /* the address has other names, too: nobody knows whose
+	                       * connect it is */
 };
 
 /* "attempts", "deadline" ...: the word in the log. */

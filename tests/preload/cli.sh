@@ -115,6 +115,12 @@ dry_run() {
 		"LD_PRELOAD=$so LIBRETRY_INJECT='connect:ECONNREFUSED:first=2' prog" "$(cat out)"
 	run --dry-run --inject conect:ECONNREFUSED prog
 	has "a fault that makes no sense is said" 'did you mean "connect"' err
+	is "and nothing is run without it" 125 "$status"
+	run --dry-run --inject connect:ECONNREFUSED:ETIMEDOUT prog
+	has "nor with two errors in one fault" "a second error" err
+	is "that is a usage error, too" 125 "$status"
+	run --dry-run --inject 1 prog
+	is "the file's faults may be asked for" 0 "$status"
 	run -l file:/nonexistent/log --dry-run prog
 	has "a log that cannot be written is said" "nothing will be logged" err
 	run -l "file:$PWD/new-log" --dry-run prog

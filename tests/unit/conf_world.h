@@ -112,6 +112,7 @@ static LR_UNUSED void world_hear(void *ctx, const struct diag *d)
 
 /* env keeps pointers into itself, so it must not be copied: one for all. */
 static struct env the_env;
+static bool world_wants_all = true;
 
 static LR_UNUSED struct config *world_load_env(const char *path, const char *const *vars)
 {
@@ -120,6 +121,7 @@ static LR_UNUSED struct config *world_load_env(const char *path, const char *con
 
 	said.count = 0;
 	env_snapshot(&the_env, vars ? (char *const *)vars : none, false);
+	the_env.wants_all = world_wants_all;
 	c = config_load(path, &lcapi_direct, &the_env, world_hear, &said);
 	ck_assert_ptr_nonnull(c);
 	return c;

@@ -171,6 +171,82 @@ static const struct bad_input bad_rest[] = {
 	      "as \"db2.example.net:5432\", \"192.0.2.7:5432\", \"[fd00::7]:5432\")",
 	    "E D/main.conf:3: destinations[0].fallback: \"db:5432\": is the destination "
 	      "itself (another one)", NULL } },
+	{ "what may have been a condition",
+	  "version = 1;\n"
+	  "destinations = (\n"
+	  "{ hots = \"a\"; redirect = \"b:1\"; },\n"
+	  "{ prot = 80; fallback = \"b:1\"; },\n"
+	  "{ adr = \"10.0.0.1\"; override = { max_attempts = 9; }; },\n"
+	  "{ host = \"c\"; comet = \"x\"; }\n"
+	  ");\n"
+	  "inject = { faults = ( { call = \"send\"; hots = \"a\"; reset = true; } ); };\n",
+	  { "K D/main.conf:8: inject.faults[0].hots: unknown key; did you mean "
+	      "\"host\"?",
+	    "K D/main.conf:8: inject.faults[0]: strikes nothing: an unknown key may "
+	      "have been a condition",
+	    "K D/main.conf:3: destinations[0].hots: unknown key; did you mean "
+	      "\"host\"?",
+	    "K D/main.conf:3: destinations[0]: matches nothing: an unknown key may "
+	      "have been a condition, and the entry has redirect",
+	    "K D/main.conf:4: destinations[1].prot: unknown key; did you mean "
+	      "\"port\"?",
+	    "K D/main.conf:4: destinations[1]: matches nothing: an unknown key may "
+	      "have been a condition, and the entry has fallback",
+	    "K D/main.conf:5: destinations[2].adr: unknown key; did you mean "
+	      "\"addr\"?",
+	    "K D/main.conf:5: destinations[2]: matches nothing: an unknown key may "
+	      "have been a condition, and the entry has override",
+	    "N D/main.conf:5: destinations[2].override.max_attempts: 9: more than 5 "
+	      "attempts seldom help and add load (5 is the default)",
+	    "K D/main.conf:6: destinations[3].comet: unknown key; did you mean "
+	      "\"comment\"?", NULL } },
+	{ "places without a condition",
+	  "version = 1;\n"
+	  "destinations = (\n"
+	  "{ port = 1; fallback_after = 2; },\n"
+	  "{ host = \"a\"; port = 5; redirect = \"a:5\"; },\n"
+	  "{ host = \"a\"; redirect = \"a:5\"; },\n"
+	  "{ host = \"b\"; fallback = [ \"*.x:1\", \"a b:1\", \"a,b:1\" ]; },\n"
+	  "{ host = [ \"a b\", \"c,d\" ]; },\n"
+	  "{ proto = \"tcp\"; fallback = \"b:1\"; },\n"
+	  "{ redirect = \"b:1\"; }\n"
+	  ");\n",
+	  { "W D/main.conf:3: destinations[0].fallback_after: does nothing without "
+	      "fallback",
+	    "E D/main.conf:4: destinations[1].redirect: \"a:5\": is the destination "
+	      "itself (another one)",
+	    "E D/main.conf:6: destinations[3].fallback[0]: \"*.x:1\": is not "
+	      "host:port (such as \"db2.example.net:5432\", \"192.0.2.7:5432\", "
+	      "\"[fd00::7]:5432\")",
+	    "E D/main.conf:6: destinations[3].fallback[1]: \"a b:1\": is not "
+	      "host:port (such as \"db2.example.net:5432\", \"192.0.2.7:5432\", "
+	      "\"[fd00::7]:5432\")",
+	    "E D/main.conf:6: destinations[3].fallback[2]: \"a,b:1\": is not "
+	      "host:port (such as \"db2.example.net:5432\", \"192.0.2.7:5432\", "
+	      "\"[fd00::7]:5432\")",
+	    "W D/main.conf:7: destinations[4].host[0]: \"a b\": no host is called so "
+	      "(a list is [ \"a\", \"b\" ])",
+	    "W D/main.conf:7: destinations[4].host[1]: \"c,d\": no host is called so "
+	      "(a list is [ \"a\", \"b\" ])",
+	    "W D/main.conf:8: destinations[5].fallback: takes every connection: the "
+	      "entry has no condition (host, addr, port)",
+	    "W D/main.conf:9: destinations[6].redirect: takes every connection: the "
+	      "entry has no condition (host, addr, port)", NULL } },
+	{ "faults that never strike",
+	  "version = 1;\n"
+	  "inject = { faults = (\n"
+	  "{ call = \"send\"; reset = true; probability = 0; },\n"
+	  "{ call = \"send\"; reset = true; first = 2; every = 3; },\n"
+	  "{ call = \"send\"; reset = true; unix = \"/x\"; port = 5; },\n"
+	  "{ call = \"send\"; reset = true; proto = \"udp\"; }\n"
+	  "); };\n",
+	  { "W D/main.conf:3: inject.faults[0]: never strikes: probability is 0",
+	    "W D/main.conf:4: inject.faults[1]: never strikes: first is 2, and every "
+	      "3",
+	    "W D/main.conf:5: inject.faults[2]: can never match: a Unix socket has "
+	      "no host, address, port or other protocol",
+	    "W D/main.conf:6: inject.faults[3]: never strikes: datagrams are neither "
+	      "reset nor cut short", NULL } },
 	{ "fallback itself",
 	  "version = 1;\n"
 	  "destinations = (\n"
@@ -440,7 +516,7 @@ static const struct bad_input bad_rest[] = {
 	    "E D/main.conf:5: inject.faults[2].timeline: \"/x\": unknown (file:PATH)",
 	    "E D/main.conf:6: inject.faults[3].timeline: \"file:x\": needs an absolute path "
 	      "(file:/etc/libretry/outages)",
-	    "E D/main.conf:7: inject.faults[4].timeline: \"file:/nowhere/x\": cannot be "
+	    "W D/main.conf:7: inject.faults[4].timeline: \"file:/nowhere/x\": cannot be "
 	      "opened: no such file (ENOENT)",
 	    "E D/main.conf:8: inject.faults[5].timeline: 1: is a whole number (a text in "
 	      "quotes is expected)",

@@ -210,4 +210,30 @@ START_TEST(seeds)
 }
 END_TEST
 
-UNIT_MAIN("load inject", &faults_are_read, &what_is_in_force, &short_form, &too_many, &seeds)
+/* A file that is not needed need not be there; who checks is told all the same. */
+START_TEST(timelines_of_what_is_not_in_force)
+{
+	static const char text[] =
+		"version = 1; inject = { enabled = true; faults = (\n"
+		"{ call = \"connect\"; error = \"ETIMEDOUT\"; timeline = \"file:/nowhere/x\"; } ); };";
+	static const char *const on[] = { "LIBRETRY_INJECT=1", NULL };
+	static const char *const other[] = { "LIBRETRY_INJECT=send:reset", NULL };
+
+	world_open();
+	world_put("main.conf", text);
+	for (int i = 0; i < 4; i++) {
+		struct config *c;
+
+		world_wants_all = i == 3;
+		c = world_load_env(world_path("main.conf"), i == 1 ? on : i == 2 ? other : NULL);
+		ck_assert_uint_eq(c->errors, i == 1);
+		ck_assert_uint_eq(c->warnings, i == 3);
+		config_free(c);
+	}
+	world_wants_all = true;
+	world_close();
+}
+END_TEST
+
+UNIT_MAIN("load inject", &faults_are_read, &what_is_in_force, &short_form, &too_many, &seeds,
+          &timelines_of_what_is_not_in_force)
