@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/prng.h"
 
 /* A failure went back to the program: at which address, in which look-up. */
@@ -11,7 +12,7 @@ struct note {
 	_Atomic uint64_t name; /* hash; 0: empty */
 	_Atomic uint64_t thread;
 	_Atomic uint64_t address; /* hash */
-	_Atomic uint64_t id;      /* of the look-up, times NAMES_ADDRS, and its index */
+	_Atomic uint64_t id;      /* of the look-up, times PLACES, and its index */
 	_Atomic int64_t at;
 	_Atomic uint32_t left;    /* connects that are still looked at for it */
 };
@@ -19,7 +20,7 @@ struct note {
 #define NOTES 64
 #define NOTE_CONNECTS 64
 static struct note notes[NOTES];
-static _Atomic uint32_t any_note;
+#define PLACES (NAMES_ADDRS + NAMES_MORE)
 
 /* The name's hash with the habit in the two low bits. */
 #define HABITS 128
@@ -73,12 +74,12 @@ void habit_went_back(const struct name_entry *e, uint16_t port, int64_t now)
 
 	atomic_store(&n->name, 0);
 	atomic_store(&n->thread, e->thread);
-	atomic_store(&n->address, hash_ip(&e->ips[e->self]));
-	atomic_store(&n->id, e->id * NAMES_ADDRS + e->self);
+	atomic_store(&n->address, hash_ip(&e->ip));
+	atomic_store(&n->id, e->id * PLACES + e->self);
 	atomic_store(&n->at, now);
 	atomic_store(&n->left, NOTE_CONNECTS);
 	atomic_store(&n->name, name);
-	atomic_store(&any_note, 1);
+	atomic_fetch_or(&names_gate, NAMES_NOTED);
 }
 
 /* The program connects to the address <address>, number <index> of look-up <id>,
@@ -92,11 +93,12 @@ static enum habit lesson(struct note *n, uint64_t address, uint64_t id, unsigned
 	if (index > 0)
 		return HABIT_WALKS;
 	/* The first again, of a look-up that came in another order. */
-	return before % NAMES_ADDRS == 0 && before / NAMES_ADDRS != id ? HABIT_FIRST_ONLY
+	return before % PLACES == 0 && before / PLACES != id ? HABIT_FIRST_ONLY
 	                                                               : HABIT_UNKNOWN;
 }
 
-enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t began)
+enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t began,
+                           int64_t pause)
 {
 	uint64_t name = hash_name(e->name, port);
 	struct note *n = note_of(name, e->thread);
@@ -106,8 +108,9 @@ enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t be
 	if (known == HABIT_WALKS || atomic_load(&n->name) != name ||
 	    atomic_load(&n->thread) != e->thread || began < atomic_load(&n->at))
 		return known;
-	new = lesson(n, hash_ip(&e->ips[e->self]), e->id, e->self);
-	if (new == HABIT_UNKNOWN)
+	new = lesson(n, hash_ip(&e->ip), e->id, e->self);
+	if (new == HABIT_UNKNOWN ||
+	    (new == HABIT_FIRST_ONLY && dur_sub(began, atomic_load(&n->at)) < pause))
 		return known;
 	/* The note stays: a walk that is seen after all says more. */
 	set_habit(name, new);
@@ -119,7 +122,7 @@ enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t be
 static void attempt_in(const struct name_entry *e, uint16_t port)
 {
 	uint64_t name = hash_name(e->name, port);
-	uint64_t address = hash_ip(&e->ips[e->self]);
+	uint64_t address = hash_ip(&e->ip);
 
 	for (unsigned i = 0; i < NOTES; i++) {
 		struct note *n = &notes[i];
@@ -152,7 +155,7 @@ static void use_up(void)
 			left = true;
 	}
 	if (!left)
-		atomic_store(&any_note, 0);
+		atomic_fetch_and(&names_gate, ~NAMES_NOTED);
 }
 
 void habit_attempt(const struct addr *a)
@@ -164,16 +167,11 @@ void habit_attempt(const struct addr *a)
 	use_up();
 }
 
-bool habit_watching(void)
-{
-	return atomic_load_explicit(&any_note, memory_order_relaxed) != 0;
-}
-
 void habit_reset(void)
 {
 	for (unsigned i = 0; i < NOTES; i++)
 		atomic_store(&notes[i].name, 0);
 	for (unsigned i = 0; i < HABITS; i++)
 		atomic_store(&habits[i], 0);
-	atomic_store(&any_note, 0);
+	atomic_fetch_and(&names_gate, ~NAMES_NOTED);
 }

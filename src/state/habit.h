@@ -20,15 +20,21 @@ enum habit { HABIT_UNKNOWN = 0, HABIT_WALKS, HABIT_FIRST_ONLY };
 void habit_went_back(const struct name_entry *e, uint16_t port, int64_t now);
 
 /* A connect to <e>->self that began at <began> (same clock) has failed. The
- * habit, as it is known by now. */
-enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t began);
+ * habit, as it is known by now. Coming back to the same address is a lesson only
+ * after a pause of <pause> ns (DUR_NONE: never): an event loop that begins several
+ * connects at a time has not come back. */
+enum habit habit_came_back(const struct name_entry *e, uint16_t port, int64_t began,
+                           int64_t pause);
 
 enum habit habit_known(const struct name_entry *e, uint16_t port);
 
 /* The program connects to <a>, however that ends: to be told while
  * habit_watching(), which is one load. */
 void habit_attempt(const struct addr *a);
-bool habit_watching(void);
+static inline bool habit_watching(void)
+{
+	return atomic_load_explicit(&names_gate, memory_order_relaxed) & NAMES_NOTED;
+}
 
 /* Forgets everything (tests). */
 void habit_reset(void);

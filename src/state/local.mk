@@ -5,4 +5,7 @@ src_state_libstate_la_SOURCES = src/state/names.c src/state/names.h \
 	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \
 	src/state/habit.c src/state/habit.h \
+	src/state/tried.c src/state/tried.h \
+	src/state/said.c src/state/said.h \
+	src/state/literal.c src/state/literal.h \
 	src/state/fdtab_slot.c src/state/fdtab_slot.h src/state/fdtab_watch.c

@@ -8,6 +8,8 @@
 #include "base/compat.h"
 #include "base/prng.h"
 #include "state/habit.h"
+#include "state/literal.h"
+#include "state/tried.h"
 
 /* The part of a slot that is copied as a whole, as atomic words: a torn copy is
  * possible and found out by the sequence number, a data race in the language's
@@ -16,10 +18,9 @@
 struct payload {
 	uint64_t id;
 	uint64_t thread;
-	uint32_t count;
-	uint32_t unused;
+	int64_t at;
 	char name[NAMES_NAME_MAX];
-	struct name_ip ips[NAMES_ADDRS];
+	struct name_list list;
 };
 
 #define PAYLOAD_WORDS ((sizeof(struct payload) + 7) / 8)
@@ -31,12 +32,11 @@ union payload_words {
 
 struct slot {
 	_Atomic uint32_t sequence; /* odd: being written */
-	_Atomic uint32_t tried;    /* bit n: address n has failed */
-	_Atomic int64_t tried_at;  /* the last of them */
 	_Atomic uint64_t id;       /* 0: empty */
 	_Atomic uint64_t name_hash;
 	_Atomic uint32_t exhausted_port;
 	_Atomic int64_t exhausted_at;
+	_Atomic uint32_t exhausted_walk; /* the same walk goes on */
 	_Atomic uint32_t pending_port;
 	_Atomic uint32_t pending_attempts;
 	_Atomic int64_t pending_waited;
@@ -45,7 +45,7 @@ struct slot {
 
 static struct slot slots[NAMES_LOOKUPS];
 static _Atomic uint64_t last_id;
-static _Atomic uint32_t any_pending;
+_Atomic uint32_t names_gate;
 
 bool name_ip_from(struct name_ip *out, const struct sockaddr *sa, socklen_t len)
 {
@@ -63,15 +63,42 @@ static bool same_ip(const struct name_ip *a, uint8_t family, const uint8_t *ip)
 	return a->family == family && memcmp(a->ip, ip, family == AF_INET ? 4 : 16) == 0;
 }
 
-unsigned name_ip_add(struct name_ip *ips, unsigned count, const struct name_ip *ip)
+uint32_t name_ip_hash(const struct name_ip *ip)
+{
+	uint64_t hash = hash_bytes(ip->ip, ip->family == AF_INET ? 4 : 16, ip->family);
+
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Adds <ip> to the <count> entries at <ips> unless it is there; the new count. */
+static unsigned add_ip(struct name_ip *ips, unsigned count, const struct name_ip *ip)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (same_ip(&ips[i], ip->family, ip->ip))
 			return count;
-	if (count >= NAMES_ADDRS)
-		return count;
-	ips[count] = *ip;
-	return count + 1;
+	if (count < NAMES_ADDRS)
+		ips[count++] = *ip;
+	return count;
+}
+
+static void add_hash(struct name_list *l, uint32_t hash)
+{
+	for (unsigned i = 0; i < l->more; i++)
+		if (l->hashes[i] == hash)
+			return;
+	if (l->more < NAMES_MORE)
+		l->hashes[l->more++] = hash;
+}
+
+void name_list_add(struct name_list *l, const struct name_ip *ip)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		if (same_ip(&l->ips[i], ip->family, ip->ip))
+			return;
+	if (l->count < NAMES_ADDRS)
+		l->ips[l->count++] = *ip;
+	else
+		add_hash(l, name_ip_hash(ip));
 }
 
 /*
@@ -100,52 +127,6 @@ static struct slot *choose_slot(uint64_t hash)
 	return oldest;
 }
 
-void names_remember(const char *name, const struct name_ip *ips, unsigned count,
-                    uintptr_t thread)
-{
-	size_t len = strlen(name);
-	union payload_words new = { .p = { 0 } };
-	struct {
-		uint64_t thread;
-		uint64_t families;
-	} key = { 0, 0 };
-	uint64_t hash;
-	uint32_t sequence;
-	struct slot *s;
-
-	if (count == 0 || len == 0 || len >= NAMES_NAME_MAX)
-		return;
-	if (count > NAMES_ADDRS)
-		count = NAMES_ADDRS;
-	key.thread = thread;
-	/* A program may ask for the two families one after the other: neither
-	 * answer replaces the other. */
-	for (unsigned i = 0; i < count; i++)
-		key.families |= ips[i].family == AF_INET ? 1 : 2;
-	hash = hash_bytes(name, len, hash_bytes(&key, sizeof(key), 0));
-	s = choose_slot(hash);
-	if (!s)
-		return;
-	sequence = atomic_load_explicit(&s->sequence, memory_order_relaxed);
-	if ((sequence & 1) || !atomic_compare_exchange_strong(&s->sequence, &sequence, sequence + 1))
-		return;
-
-	new.p.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
-	new.p.thread = thread;
-	new.p.count = count;
-	memcpy(new.p.name, name, len);
-	memcpy(new.p.ips, ips, count * sizeof(*ips));
-	if (atomic_load_explicit(&s->name_hash, memory_order_relaxed) != hash)
-		atomic_store_explicit(&s->exhausted_at, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->tried, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->pending_attempts, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->name_hash, hash, memory_order_relaxed);
-	atomic_store_explicit(&s->id, new.p.id, memory_order_relaxed);
-	for (unsigned i = 0; i < PAYLOAD_WORDS; i++)
-		atomic_store_explicit(&s->word[i], new.word[i], memory_order_release);
-	atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
-}
-
 /* A consistent copy of <s>; false if it is empty or changed meanwhile. */
 static bool copy_slot(struct slot *s, union payload_words *out)
 {
@@ -158,36 +139,164 @@ static bool copy_slot(struct slot *s, union payload_words *out)
 	return atomic_load_explicit(&s->sequence, memory_order_relaxed) == before;
 }
 
-static bool find_in(const struct payload *p, const struct addr *a, unsigned *index)
+/* 1: IPv4, 2: IPv6, 3: both. */
+static unsigned families_of(const struct name_list *l)
 {
-	for (unsigned i = 0; i < p->count && i < NAMES_ADDRS; i++)
-		if (same_ip(&p->ips[i], a->family, a->ip)) {
+	unsigned families = 0;
+
+	for (unsigned i = 0; i < l->count; i++)
+		families |= l->ips[i].family == AF_INET ? 1 : 2;
+	return families;
+}
+
+/* The look-up of the other family, by the same thread, that is about as young; NULL
+ * if there is none. <own>: families of <p>. */
+static LR_NOINLINE struct slot *other_family(const struct payload *p, unsigned own)
+{
+	union payload_words copy;
+	struct slot *newest = NULL;
+	uint64_t id = 0;
+
+	for (unsigned i = 0; i < NAMES_LOOKUPS; i++)
+		if (copy_slot(&slots[i], &copy) && copy.p.thread == p->thread && copy.p.id > id &&
+		    p->at - copy.p.at <= NAMES_ROUND && (families_of(&copy.p.list) & ~own) &&
+		    strcmp(copy.p.name, p->name) == 0) {
+			newest = &slots[i];
+			id = copy.p.id;
+		}
+	return newest;
+}
+
+/* A program may ask for the two families one after the other: puts the answer of
+ * the other look-up before what <p> holds. */
+static LR_NOINLINE void join_families(struct payload *p)
+{
+	unsigned own = families_of(&p->list);
+	struct slot *s = own == 3 ? NULL : other_family(p, own);
+	struct name_list *l;
+	union payload_words copy;
+	unsigned kept = 0;
+
+	if (!s || !copy_slot(s, &copy))
+		return;
+	l = &copy.p.list;
+	for (unsigned i = 0; i < l->count && i < NAMES_ADDRS; i++)
+		if ((l->ips[i].family == AF_INET) != (own == 1))
+			l->ips[kept++] = l->ips[i];
+	l->count = kept;
+	l->more = 0;
+	for (unsigned i = 0; i < p->list.count; i++)
+		name_list_add(l, &p->list.ips[i]);
+	for (unsigned i = 0; i < p->list.more; i++)
+		add_hash(l, p->list.hashes[i]);
+	p->list = *l;
+}
+
+static uint64_t key_of(const char *name, const struct name_list *l, uintptr_t thread)
+{
+	const uint64_t key[2] = { thread, families_of(l) };
+
+	return hash_bytes(name, strlen(name), hash_bytes(key, sizeof(key), 0));
+}
+
+/* A new look-up begins: what was known of the last one in <s>. */
+static void start_anew(struct slot *s, uint64_t hash, uint64_t id)
+{
+	if (atomic_load_explicit(&s->name_hash, memory_order_relaxed) != hash)
+		atomic_store_explicit(&s->exhausted_at, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->pending_attempts, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->name_hash, hash, memory_order_relaxed);
+	atomic_store_explicit(&s->id, id, memory_order_relaxed);
+}
+
+void names_remember(const char *name, const struct name_list *l, uintptr_t thread, int64_t now)
+{
+	size_t len = strlen(name);
+	union payload_words new;
+	uint64_t hash;
+	uint32_t sequence;
+	struct slot *s;
+
+	if (l->count == 0 || len == 0 || len >= NAMES_NAME_MAX)
+		return;
+	memset(&new, 0, sizeof(new));
+	new.p.thread = thread;
+	new.p.at = now;
+	memcpy(new.p.name, name, len);
+	new.p.list = *l;
+	join_families(&new.p);
+	hash = key_of(name, l, thread);
+	s = choose_slot(hash);
+	if (!s)
+		return;
+	sequence = atomic_load_explicit(&s->sequence, memory_order_relaxed);
+	if ((sequence & 1) ||
+	    !atomic_compare_exchange_strong(&s->sequence, &sequence, sequence + 1))
+		return;
+	new.p.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	start_anew(s, hash, new.p.id);
+	for (unsigned i = 0; i < PAYLOAD_WORDS; i++)
+		atomic_store_explicit(&s->word[i], new.word[i], memory_order_release);
+	atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
+}
+
+void names_remember_literal(const struct name_ip *ip, uintptr_t thread)
+{
+	uint64_t id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+
+	literal_mark(ip, 0, id);
+	literal_mark(ip, thread, id);
+}
+
+static bool find_in(const struct payload *p, const struct name_ip *ip, unsigned *index)
+{
+	uint32_t hash = p->list.more ? name_ip_hash(ip) : 0;
+
+	for (unsigned i = 0; i < p->list.count && i < NAMES_ADDRS; i++)
+		if (same_ip(&p->list.ips[i], ip->family, ip->ip)) {
 			*index = i;
+			return true;
+		}
+	for (unsigned i = 0; i < p->list.more && i < NAMES_MORE; i++)
+		if (p->list.hashes[i] == hash) {
+			*index = NAMES_ADDRS + i;
 			return true;
 		}
 	return false;
 }
 
-static void copy_out(struct name_entry *e, const struct payload *p, unsigned self)
+static void copy_out(struct name_entry *e, const struct payload *p, const struct name_ip *ip,
+                     unsigned self)
 {
 	e->id = p->id;
-	e->count = p->count;
+	e->count = p->list.count;
+	e->more = p->list.more;
 	e->self = self;
+	e->ip = *ip;
 	e->thread = (uintptr_t)p->thread;
 	memcpy(e->name, p->name, sizeof(e->name));
-	memcpy(e->ips, p->ips, sizeof(e->ips));
+	memcpy(e->ips, p->list.ips, sizeof(e->ips));
+}
+
+static struct name_ip ip_of(const struct addr *a)
+{
+	struct name_ip ip = { .family = a->family };
+
+	memcpy(ip.ip, a->ip, sizeof(ip.ip));
+	return ip;
 }
 
 bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
 {
+	struct name_ip ip = ip_of(a);
 	union payload_words copy;
 	unsigned index = 0;
 
 	while (*at < NAMES_LOOKUPS) {
 		if (!copy_slot(&slots[(*at)++], &copy) || copy.p.thread == NAMES_OURS ||
-		    !find_in(&copy.p, a, &index))
+		    !find_in(&copy.p, &ip, &index))
 			continue;
-		copy_out(e, &copy.p, index);
+		copy_out(e, &copy.p, &ip, index);
 		return true;
 	}
 	return false;
@@ -195,6 +304,7 @@ bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
 
 bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 {
+	struct name_ip ip = ip_of(a);
 	union payload_words copy;
 	bool own_found = false;
 	unsigned index = 0;
@@ -206,15 +316,18 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 		bool own;
 
 		if (!copy_slot(&slots[i], &copy) || copy.p.thread == NAMES_OURS ||
-		    !find_in(&copy.p, a, &index))
+		    !find_in(&copy.p, &ip, &index))
 			continue;
 		own = copy.p.thread == thread;
 		if (own < own_found || (own == own_found && copy.p.id < out->id))
 			continue;
 		own_found = own;
-		copy_out(out, &copy.p, index);
+		copy_out(out, &copy.p, &ip, index);
 		out->thread = thread;
 	}
+	if (out->id && (literal_since(&ip, thread, out->id) ||
+	                (!own_found && literal_since(&ip, 0, out->id))))
+		out->id = 0;
 	return out->id != 0;
 }
 
@@ -227,34 +340,15 @@ static struct slot *slot_of(uint64_t id)
 	return NULL;
 }
 
-static uint32_t all_of(const struct name_entry *e)
+unsigned names_more(const struct name_entry *e, uint32_t *hashes)
 {
-	return (UINT32_C(1) << e->count) - 1;
-}
+	struct slot *s = e->more ? slot_of(e->id) : NULL;
+	union payload_words copy;
 
-uint32_t names_tried(const struct name_entry *e, int64_t began, int64_t now)
-{
-	struct slot *s = slot_of(e->id);
-	uint32_t bit = UINT32_C(1) << e->self;
-	uint32_t old;
-	uint32_t new;
-	int64_t last;
-
-	if (!s)
+	if (!s || !copy_slot(s, &copy) || copy.p.id != e->id || copy.p.list.more > NAMES_MORE)
 		return 0;
-	last = atomic_exchange_explicit(&s->tried_at, now, memory_order_relaxed);
-	old = atomic_load_explicit(&s->tried, memory_order_relaxed);
-	do
-		new = (old & bit) || began - last > NAMES_ROUND ? bit : old | bit;
-	while (!atomic_compare_exchange_weak(&s->tried, &old, new));
-	return all_of(e) & ~new;
-}
-
-uint32_t names_untried(const struct name_entry *e)
-{
-	struct slot *s = slot_of(e->id);
-
-	return s ? all_of(e) & ~atomic_load_explicit(&s->tried, memory_order_relaxed) : 0;
+	memcpy(hashes, copy.p.list.hashes, copy.p.list.more * sizeof(*hashes));
+	return copy.p.list.more;
 }
 
 void names_set_exhausted(const struct name_entry *e, uint16_t port, int64_t now)
@@ -264,6 +358,7 @@ void names_set_exhausted(const struct name_entry *e, uint16_t port, int64_t now)
 	if (!s)
 		return;
 	atomic_store_explicit(&s->exhausted_port, port, memory_order_relaxed);
+	atomic_store_explicit(&s->exhausted_walk, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->exhausted_at, now, memory_order_relaxed);
 }
 
@@ -276,6 +371,15 @@ int64_t names_exhausted_at(const struct name_entry *e, uint16_t port)
 	return atomic_load_explicit(&s->exhausted_at, memory_order_relaxed);
 }
 
+bool names_exhausted_walk(const struct name_entry *e, bool first)
+{
+	struct slot *s = slot_of(e->id);
+
+	if (s && first)
+		atomic_store_explicit(&s->exhausted_walk, 0, memory_order_relaxed);
+	return s && atomic_load_explicit(&s->exhausted_walk, memory_order_relaxed);
+}
+
 void names_set_pending(const struct name_entry *e, uint16_t port, unsigned attempts,
                        int64_t waited)
 {
@@ -286,12 +390,7 @@ void names_set_pending(const struct name_entry *e, uint16_t port, unsigned attem
 	atomic_store_explicit(&s->pending_port, port, memory_order_relaxed);
 	atomic_store_explicit(&s->pending_waited, waited, memory_order_relaxed);
 	atomic_store_explicit(&s->pending_attempts, attempts, memory_order_relaxed);
-	atomic_store_explicit(&any_pending, 1, memory_order_relaxed);
-}
-
-bool names_any_pending(void)
-{
-	return atomic_load_explicit(&any_pending, memory_order_relaxed) != 0;
+	atomic_fetch_or_explicit(&names_gate, NAMES_PENDING, memory_order_relaxed);
 }
 
 bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *attempts,
@@ -308,7 +407,7 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
 	for (unsigned i = 0; i < NAMES_LOOKUPS && !others; i++)
 		others = atomic_load_explicit(&slots[i].pending_attempts, memory_order_relaxed);
 	if (!others)
-		atomic_store_explicit(&any_pending, 0, memory_order_relaxed);
+		atomic_fetch_and_explicit(&names_gate, ~NAMES_PENDING, memory_order_relaxed);
 	return *attempts > 0;
 }
 
@@ -325,8 +424,8 @@ static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
 		if (!copy_slot(&slots[i], &copy) || copy.p.id < id ||
 		    strcasecmp(copy.p.name, name) != 0)
 			continue;
-		for (unsigned j = 0; j < copy.p.count && j < NAMES_ADDRS; j++)
-			has |= copy.p.ips[j].family == family;
+		for (unsigned j = 0; j < copy.p.list.count && j < NAMES_ADDRS; j++)
+			has |= copy.p.list.ips[j].family == family;
 		if (!has)
 			continue;
 		newest = &slots[i];
@@ -335,7 +434,7 @@ static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
 	return newest;
 }
 
-unsigned names_addresses(const char *name, struct name_ip *ips)
+unsigned names_addresses(const char *name, struct name_ip *ips, int64_t *at)
 {
 	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	union payload_words copy;
@@ -343,12 +442,15 @@ unsigned names_addresses(const char *name, struct name_ip *ips)
 
 	for (unsigned f = 0; f < 2; f++) {
 		struct slot *s = newest_of(name, families[f]);
+		unsigned before = count;
 
 		if (!s || !copy_slot(s, &copy))
 			continue;
-		for (unsigned j = 0; j < copy.p.count && j < NAMES_ADDRS; j++)
-			if (copy.p.ips[j].family == families[f])
-				count = name_ip_add(ips, count, &copy.p.ips[j]);
+		for (unsigned j = 0; j < copy.p.list.count && j < NAMES_ADDRS; j++)
+			if (copy.p.list.ips[j].family == families[f])
+				count = add_ip(ips, count, &copy.p.list.ips[j]);
+		if (count > before && (before == 0 || copy.p.at < *at))
+			*at = copy.p.at;
 	}
 	return count;
 }
@@ -374,6 +476,8 @@ void names_reset(void)
 		atomic_store(&slots[i].name_hash, 0);
 		atomic_store(&slots[i].pending_attempts, 0);
 	}
-	atomic_store(&any_pending, 0);
+	literal_reset();
+	atomic_store(&names_gate, 0);
 	habit_reset();
+	tried_reset();
 }

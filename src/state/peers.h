@@ -52,7 +52,8 @@ bool peers_find(int fd, struct peer *out);
 /* <to> is a dup of <from>. */
 void peers_copy(int from, int to);
 
-/* The program has ended the connection of <fd> itself, or a part of it. */
+/* The program has ended the connection of <fd> itself, or a part of it; or has
+ * learnt that it is over. */
 void peers_forget(int fd);
 
 /* Keeps <so_far> with the note of <fd>, for the socket <identity>. */

@@ -2,6 +2,7 @@
 #include "state/replay.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +19,14 @@ struct entry {
 	size_t size;
 	size_t len;          /* what is kept */
 	size_t given;        /* of these, over the present connection */
+	/* Read by those who do not use it, too. */
+	_Atomic bool unfinished; /* .given < .len */
+	_Atomic bool answered;   /* something was received: not kept once it is finished */
 };
+
+/* How often one that is in use is waited for. Who uses it makes one system call
+ * that does not wait. */
+#define PATIENCE 1000
 
 static struct entry entries[REPLAY_SOCKETS];
 static _Atomic unsigned live;
@@ -37,11 +45,14 @@ static void update_gate(void)
 static void give_back(struct entry *e)
 {
 	int saved = errno;
+	void *data = e->data;
 
-	if (e->data)
-		munmap(e->data, e->size);
-	errno = saved;
+	/* First, for the child of a fork just here. */
 	e->data = NULL;
+	if (data)
+		munmap(data, e->size);
+	errno = saved;
+	atomic_store(&e->unfinished, false);
 	atomic_store(&e->fd, -1);
 	atomic_store(&e->use, FREE);
 	atomic_fetch_sub(&live, 1);
@@ -60,24 +71,59 @@ static bool take(struct entry *e)
 	return false;
 }
 
-static void leave(struct entry *e)
+/* The same for a question, which spoils nothing. */
+static bool take_patiently(struct entry *e)
+{
+	for (unsigned i = 0; i < PATIENCE; i++) {
+		int idle = IDLE;
+
+		if (atomic_compare_exchange_strong(&e->use, &idle, IN_USE))
+			return true;
+		if (idle != IN_USE)
+			return false;
+		sched_yield();
+	}
+	return false;
+}
+
+/* False: it was spoilt, and is gone. */
+static bool leave(struct entry *e)
 {
 	int in_use = IN_USE;
+	bool whole = e->given == e->len;
 
-	if (!atomic_compare_exchange_strong(&e->use, &in_use, IDLE))
+	atomic_store(&e->unfinished, !whole);
+	if (!atomic_compare_exchange_strong(&e->use, &in_use, IDLE)) {
 		give_back(e);
+		return false;
+	}
+	in_use = IDLE;
+	if (whole && atomic_load(&e->answered) &&
+	    atomic_compare_exchange_strong(&e->use, &in_use, IN_USE))
+		give_back(e);
+	return true;
+}
+
+/* The next entry of <fd> from *at on, in use by anybody; NULL. */
+static struct entry *look(int fd, unsigned *at)
+{
+	while (*at < REPLAY_SOCKETS) {
+		struct entry *e = &entries[(*at)++];
+
+		if (atomic_load_explicit(&e->use, memory_order_acquire) != FREE &&
+		    atomic_load_explicit(&e->fd, memory_order_relaxed) == fd)
+			return e;
+	}
+	return NULL;
 }
 
 /* The entry of <fd>, in use by the caller; NULL if there is none. */
-static struct entry *find(int fd)
+static struct entry *find(int fd, bool (*take_it)(struct entry *))
 {
-	for (unsigned i = 0; i < REPLAY_SOCKETS; i++) {
-		struct entry *e = &entries[i];
+	struct entry *e;
 
-		if (atomic_load_explicit(&e->use, memory_order_acquire) == FREE ||
-		    atomic_load_explicit(&e->fd, memory_order_relaxed) != fd)
-			continue;
-		if (!take(e))
+	for (unsigned at = 0; (e = look(fd, &at));) {
+		if (!take_it(e))
 			return NULL;
 		if (atomic_load(&e->fd) == fd)
 			return e;
@@ -112,6 +158,8 @@ void replay_begin(int fd, uint64_t identity, size_t size)
 	e->size = size;
 	e->len = 0;
 	e->given = 0;
+	atomic_store(&e->unfinished, false);
+	atomic_store(&e->answered, false);
 	atomic_store(&e->fd, fd);
 	atomic_fetch_add(&live, 1);
 	leave(e);
@@ -147,31 +195,67 @@ static void copy(struct entry *e, const struct iovec *iov, size_t count, size_t 
 	}
 }
 
-void replay_add(int fd, const struct iovec *iov, size_t count, size_t n)
+bool replay_knows(int fd)
 {
-	struct entry *e = find(fd);
+	unsigned at = 0;
+
+	return look(fd, &at) != NULL;
+}
+
+bool replay_unfinished(int fd)
+{
+	unsigned at = 0;
+	struct entry *e = look(fd, &at);
+
+	return e && atomic_load(&e->unfinished);
+}
+
+static bool drop(struct entry *e)
+{
+	bool whole = e->given == e->len;
+
+	give_back(e);
+	return whole;
+}
+
+bool replay_add(int fd, const struct iovec *iov, size_t count, size_t n)
+{
+	bool unfinished = replay_unfinished(fd);
+	struct entry *e = find(fd, take);
+
+	if (!e)
+		return !unfinished;
+	if (e->given < e->len || n > e->size - e->len || !map_data(e))
+		return drop(e);
+	copy(e, iov, count, n);
+	leave(e);
+	return true;
+}
+
+bool replay_drop(int fd)
+{
+	struct entry *e = find(fd, take);
+
+	return !e || drop(e);
+}
+
+void replay_answered(int fd)
+{
+	unsigned at = 0;
+	struct entry *e = look(fd, &at);
+	int idle = IDLE;
 
 	if (!e)
 		return;
-	if (n > e->size - e->len || !map_data(e)) {
-		give_back(e);
-		return;
-	}
-	copy(e, iov, count, n);
-	leave(e);
-}
-
-void replay_drop(int fd)
-{
-	struct entry *e = find(fd);
-
-	if (e)
-		give_back(e);
+	atomic_store(&e->answered, true);
+	/* Else whoever uses it sees to it. */
+	if (atomic_compare_exchange_strong(&e->use, &idle, IN_USE))
+		leave(e);
 }
 
 bool replay_given(int fd, uint64_t identity, uint64_t *given)
 {
-	struct entry *e = find(fd);
+	struct entry *e = find(fd, take_patiently);
 
 	if (!e)
 		return false;
@@ -186,7 +270,7 @@ bool replay_given(int fd, uint64_t identity, uint64_t *given)
 
 void replay_restart(int fd)
 {
-	struct entry *e = find(fd);
+	struct entry *e = find(fd, take_patiently);
 
 	if (!e)
 		return;
@@ -194,24 +278,31 @@ void replay_restart(int fd)
 	leave(e);
 }
 
-long replay_step(int fd, replay_out *out, void *arg)
+long replay_step(int fd, uint64_t identity, replay_out *out, void *arg)
 {
-	struct entry *e = find(fd);
+	struct entry *e = find(fd, take_patiently);
 	long n = 0;
+	bool whole;
 
 	if (!e)
-		return 0;
+		return -ENOENT;
+	if (e->identity != identity) {
+		give_back(e);
+		return -ENOENT;
+	}
 	if (e->given < e->len)
-		n = out(arg, e->data + e->given, e->len - e->given);
+		n = out(arg, e->data + e->given, e->len - e->given, e->given);
 	if (n > 0)
 		e->given += (size_t)n;
-	leave(e);
-	return n;
+	whole = e->given == e->len;
+	if (!leave(e))
+		return -ECANCELED;
+	return whole ? 0 : n;
 }
 
 void replay_postfork_child(void)
 {
-	/* Those that another thread was using stay: what it did is half done. */
+	/* Also those that another thread was using, which is not here to leave them. */
 	for (unsigned i = 0; i < REPLAY_SOCKETS; i++)
 		if (atomic_load(&entries[i].use) != FREE)
 			give_back(&entries[i]);

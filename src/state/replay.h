@@ -12,9 +12,13 @@
  * process, or by calls that nobody sees (sendfile, splice, io_uring). Before it
  * is used the kernel's count of the bytes is compared with replay_given().
  *
- * Lock-free: an entry is used by one at a time, and one that is found in use is
- * spoilt, and goes. Safe in threads, signal handlers and a forked child (which
- * has none). No errno; system calls: mmap() and munmap() only.
+ * What is to be sent again is one whole with what follows: an entry that goes
+ * before all of it was sent takes the connection with it, by whoever is told.
+ *
+ * Lock-free: an entry is used by one at a time. One that is found in use by who
+ * has sent something else is spoilt, and goes; who has only a question waits for it
+ * (a few sched_yield()). Safe in threads, signal handlers and a forked child (which
+ * has none). No errno; system calls besides: mmap() and munmap().
  */
 #ifndef LIBRETRY_STATE_REPLAY_H
 #define LIBRETRY_STATE_REPLAY_H
@@ -30,11 +34,21 @@
  * is sent are kept. Nothing happens if there is no room, or <size> is 0. */
 void replay_begin(int fd, uint64_t identity, size_t size);
 
-/* The kernel took the first <n> bytes of <iov>. */
-void replay_add(int fd, const struct iovec *iov, size_t count, size_t n);
+/* The kernel took the first <n> bytes of <iov>. False: it did so before all was
+ * sent again, and nobody can make sense of the connection any more. */
+bool replay_add(int fd, const struct iovec *iov, size_t count, size_t n);
 
-/* Nothing is to be kept of <fd> any more. */
-void replay_drop(int fd);
+/* Nothing is to be kept of <fd> any more. False: not all was sent again yet. */
+bool replay_drop(int fd);
+
+/* Something was received. Nothing more is kept; what is being sent again is sent
+ * to its end. */
+void replay_answered(int fd);
+
+/* Something may be kept of <fd>; and not all of it was sent over the present
+ * connection. Not exact while others use it; no system call. */
+bool replay_knows(int fd);
+bool replay_unfinished(int fd);
 
 /* How many bytes the program has sent that are all kept, and how many of them
  * went over the present connection. False: nothing is kept of this socket. */
@@ -44,12 +58,13 @@ bool replay_given(int fd, uint64_t identity, uint64_t *given);
 void replay_restart(int fd);
 
 /*
- * Hands what is to be sent next to <out>, which returns how many bytes it took,
- * or a negative errno value. Returns that, or 0 if all is sent, or if nothing is
- * kept. <out> must not wait, nor be jumped out of.
+ * Hands what is to be sent next, after the first <given>, to <out>, which returns how
+ * many bytes it took, or a negative errno value. Returns 0 if all is sent now, else what <out> did;
+ * -ENOENT: nothing is kept of this socket; -ECANCELED: it was spoilt meanwhile.
+ * <out> must not wait, nor be jumped out of.
  */
-typedef long replay_out(void *arg, const void *data, size_t len);
-long replay_step(int fd, replay_out *out, void *arg);
+typedef long replay_out(void *arg, const void *data, size_t len, size_t given);
+long replay_step(int fd, uint64_t identity, replay_out *out, void *arg);
 
 void replay_postfork_child(void);
 

@@ -37,8 +37,10 @@ UNIT_TESTS = \
 	tests/unit/test_resolve \
 	tests/unit/test_walk \
 	tests/unit/test_send \
+	tests/unit/test_send_later \
 	tests/unit/test_place \
 	tests/unit/test_habit \
+	tests/unit/test_tried \
 	tests/unit/test_wait \
 	tests/unit/test_pending \
 	tests/unit/test_pending_attempts \
@@ -220,10 +222,16 @@ tests_unit_test_replay_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_replay_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_replay_LDADD = $(UNIT_STATE)
 
-tests_unit_test_send_SOURCES = tests/unit/test_send.c tests/unit/under_way.h
+tests_unit_test_send_SOURCES = tests/unit/test_send.c tests/unit/sending.h tests/unit/under_way.h
 tests_unit_test_send_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_send_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_send_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_send_later_SOURCES = tests/unit/test_send_later.c tests/unit/sending.h \
+	tests/unit/under_way.h
+tests_unit_test_send_later_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_send_later_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_send_later_LDADD = $(UNIT_ENGINE)
 
 tests_unit_test_walk_SOURCES = tests/unit/test_walk.c
 tests_unit_test_walk_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -271,6 +279,11 @@ tests_unit_test_place_SOURCES = tests/unit/test_place.c
 tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_place_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_tried_SOURCES = tests/unit/test_tried.c tests/unit/names.h
+tests_unit_test_tried_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tried_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_tried_LDADD = $(UNIT_STATE)
 
 tests_unit_test_habit_SOURCES = tests/unit/test_habit.c
 tests_unit_test_habit_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tests/unit/names.h"
 #include "tests/unit/unit.h"
 
 #define PORT 80
@@ -30,7 +31,7 @@ static void look_up(uintptr_t thread, const char *first, const char *second)
 		ips[i].family = a.family;
 		memcpy(ips[i].ip, a.ip, sizeof(a.ip));
 	}
-	names_remember("db", ips, 2, thread);
+	remember("db", ips, 2, thread);
 }
 
 static const struct name_entry *at(const char *text, uintptr_t thread)
@@ -61,17 +62,17 @@ static void setup(void)
 START_TEST(who_comes_back_uses_one_only)
 {
 	setup();
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101) == HABIT_FIRST_ONLY);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101, 0) == HABIT_FIRST_ONLY);
 	ck_assert(habit_known(&e, PORT) == HABIT_FIRST_ONLY);
 	ck_assert(habit_known(&e, PORT + 1) == HABIT_UNKNOWN);
 	/* Seen with a newer look-up, in the same order or another. */
 	setup();
 	look_up(1, "192.0.2.1", "192.0.2.2");
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101) == HABIT_FIRST_ONLY);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101, 0) == HABIT_FIRST_ONLY);
 	setup();
 	look_up(1, "192.0.2.2", "192.0.2.1");
 	attempt("192.0.2.2");
-	ck_assert(habit_came_back(at("192.0.2.2", 1), PORT, 101) == HABIT_FIRST_ONLY);
+	ck_assert(habit_came_back(at("192.0.2.2", 1), PORT, 101, 0) == HABIT_FIRST_ONLY);
 }
 END_TEST
 
@@ -83,13 +84,13 @@ START_TEST(who_goes_on_walks)
 	ck_assert(habit_known(at("192.0.2.1", 1), PORT) == HABIT_WALKS);
 	/* For ever. */
 	habit_went_back(&e, PORT, 200);
-	ck_assert(habit_came_back(&e, PORT, 201) == HABIT_WALKS);
+	ck_assert(habit_came_back(&e, PORT, 201, 0) == HABIT_WALKS);
 	/* A failure there says the same. */
 	setup();
-	ck_assert(habit_came_back(at("192.0.2.2", 1), PORT, 101) == HABIT_WALKS);
+	ck_assert(habit_came_back(at("192.0.2.2", 1), PORT, 101, 0) == HABIT_WALKS);
 	/* Also after all. */
 	setup();
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101) == HABIT_FIRST_ONLY);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101, 0) == HABIT_FIRST_ONLY);
 	attempt("192.0.2.2");
 	ck_assert(habit_known(&e, PORT) == HABIT_WALKS);
 }
@@ -101,9 +102,9 @@ START_TEST(what_says_nothing)
 
 	/* Begun before the failure went back; another thread's; another port's. */
 	setup();
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 99) == HABIT_UNKNOWN);
-	ck_assert(habit_came_back(at("192.0.2.1", 2), PORT, 101) == HABIT_UNKNOWN);
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT + 1, 101) == HABIT_UNKNOWN);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 99, 0) == HABIT_UNKNOWN);
+	ck_assert(habit_came_back(at("192.0.2.1", 2), PORT, 101, 0) == HABIT_UNKNOWN);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT + 1, 101, 0) == HABIT_UNKNOWN);
 	a.port = PORT + 1;
 	habit_attempt(&a);
 	ck_assert(habit_known(&e, PORT) == HABIT_UNKNOWN);
@@ -130,7 +131,7 @@ START_TEST(watching_ends)
 	for (; habit_watching() && n < 1000; n++)
 		attempt("198.51.100.1");
 	ck_assert_uint_eq(n, 64);
-	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101) == HABIT_UNKNOWN);
+	ck_assert(habit_came_back(at("192.0.2.1", 1), PORT, 101, 0) == HABIT_UNKNOWN);
 }
 END_TEST
 
@@ -141,7 +142,7 @@ START_TEST(several_names_share_an_address)
 	struct name_ip ip = { AF_INET, { 192, 0, 2, 2 } };
 
 	setup();
-	names_remember("alias", &ip, 1, 1);
+	remember("alias", &ip, 1, 1);
 	attempt("192.0.2.2");
 	ck_assert(habit_known(at("192.0.2.1", 1), PORT) == HABIT_WALKS);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "state/tried.h"
+#include "tests/unit/names.h"
 #include "tests/unit/unit.h"
 
 static struct name_ip v4(unsigned char a, unsigned char b, unsigned char c, unsigned char d)
@@ -29,7 +31,7 @@ static struct addr addr4(unsigned char a, unsigned char b, unsigned char c, unsi
 
 static void remember1(const char *name, struct name_ip ip, uintptr_t thread)
 {
-	names_remember(name, &ip, 1, thread);
+	remember(name, &ip, 1, thread);
 }
 
 START_TEST(remembers_and_finds)
@@ -41,7 +43,7 @@ START_TEST(remembers_and_finds)
 
 	names_reset();
 	ck_assert(!names_find(&a, 1, &e));
-	names_remember("db1", list, 2, 1);
+	remember("db1", list, 2, 1);
 	ck_assert(names_find(&a, 1, &e));
 	ck_assert_str_eq(e.name, "db1");
 	ck_assert_uint_eq(e.count, 2);
@@ -71,11 +73,10 @@ END_TEST
 
 START_TEST(bounded)
 {
-	struct name_ip many[NAMES_ADDRS + 5];
+	struct name_ip one = v4(11, 0, 0, 0);
 	char name[300];
 	struct addr a = addr4(10, 0, 0, 1);
 	struct name_entry e;
-	unsigned count = 0;
 
 	names_reset();
 	for (unsigned i = 0; i < NAMES_LOOKUPS + 1; i++) {
@@ -86,22 +87,126 @@ START_TEST(bounded)
 	ck_assert(!names_find(&a, 1, &e));
 	a = addr4(10, 0, 0, 2);
 	ck_assert(names_find(&a, 1, &e));
-
-	for (unsigned i = 0; i < ARRAY_LEN(many); i++) {
-		struct name_ip ip = v4(11, 0, 0, (unsigned char)i);
-
-		count = name_ip_add(many, count, &ip);
-		count = name_ip_add(many, count, &ip);
-	}
-	ck_assert_uint_eq(count, NAMES_ADDRS);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	names_remember(name, many, 1, 1); /* too long: not remembered */
+	remember(name, &one, 1, 1); /* too long: not remembered */
 	a = addr4(11, 0, 0, 0);
 	ck_assert(!names_find(&a, 1, &e));
-	names_remember("none", many, 0, 1);
-	names_remember("", many, 1, 1);
+	remember("none", &one, 0, 1);
+	remember("", &one, 1, 1);
 	ck_assert(!names_find(&a, 1, &e));
+}
+END_TEST
+
+/* Of a long list the first are kept in full, the others are known again; what is
+ * beyond that is not. */
+START_TEST(long_lists)
+{
+	struct name_list list = { .count = 0 };
+	uint32_t hashes[NAMES_MORE];
+	struct name_entry e;
+	struct name_ip ip;
+	struct addr a;
+
+	names_reset();
+	for (unsigned i = 0; i < NAMES_ADDRS + NAMES_MORE + 5; i++) {
+		ip = v4(11, 0, 0, (unsigned char)i);
+		name_list_add(&list, &ip);
+		name_list_add(&list, &ip);
+	}
+	ck_assert_uint_eq(list.count, NAMES_ADDRS);
+	ck_assert_uint_eq(list.more, NAMES_MORE);
+	names_remember("db", &list, 1, 0);
+	for (unsigned i = 0; i < NAMES_ADDRS + NAMES_MORE; i++) {
+		a = addr4(11, 0, 0, (unsigned char)i);
+		ck_assert(names_find(&a, 1, &e));
+		ck_assert_str_eq(e.name, "db");
+		ck_assert_uint_eq(e.self, i);
+		ck_assert_int_eq(e.ip.ip[3], i);
+		ck_assert_uint_eq(e.count, NAMES_ADDRS);
+		ck_assert_uint_eq(e.more, NAMES_MORE);
+	}
+	a = addr4(11, 0, 0, NAMES_ADDRS + NAMES_MORE);
+	ck_assert(!names_find(&a, 1, &e));
+	e.more = 1;
+	ck_assert_uint_eq(names_more(&e, hashes), 0);
+	a = addr4(11, 0, 0, 0);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_uint_eq(names_more(&e, hashes), NAMES_MORE);
+	ip = v4(11, 0, 0, NAMES_ADDRS);
+	ck_assert_uint_eq(hashes[0], name_ip_hash(&ip));
+}
+END_TEST
+
+/* One family after the other, as gethostbyname2() is called, are one list. */
+START_TEST(families_looked_up_apart)
+{
+	struct name_list six = { .count = 1,
+		                 .ips = { { .family = AF_INET6, .ip = { [15] = 1 } } } };
+	struct name_list four = { .count = 1, .ips = { v4(127, 0, 0, 1) } };
+	struct addr a = addr4(127, 0, 0, 1);
+	struct name_entry e;
+
+	for (unsigned late = 0; late < 2; late++) {
+		names_reset();
+		names_remember("db", &six, 1, 100);
+		names_remember("db", &four, 1, 100 + NAMES_ROUND + late);
+		ck_assert(names_find(&a, 1, &e));
+		ck_assert_uint_eq(e.count, late ? 1 : 2);
+		ck_assert_uint_eq(e.self, late ? 0 : 1);
+		ck_assert_uint_eq(e.ips[0].family, late ? AF_INET : AF_INET6);
+	}
+	/* Another thread's, or another name's, is another list. */
+	names_reset();
+	names_remember("db", &six, 2, 100);
+	names_remember("db2", &six, 1, 100);
+	names_remember("db", &four, 1, 100);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_uint_eq(e.count, 1);
+}
+END_TEST
+
+/* Who has an address in digits means no name; until it looks one up again. */
+START_TEST(literals)
+{
+	struct name_ip ip = v4(10, 0, 0, 1);
+	struct addr a = addr4(10, 0, 0, 1);
+	struct addr b = addr4(10, 0, 0, 2);
+	struct name_ip list[] = { ip, v4(10, 0, 0, 2) };
+	struct name_entry e;
+
+	names_reset();
+	remember("db", list, 2, 1);
+	names_remember_literal(&ip, 1);
+	ck_assert(!names_find(&a, 1, &e));
+	ck_assert(!names_find(&a, 2, &e)); /* the newest of all */
+	ck_assert(names_find(&b, 1, &e));
+	remember("db", list, 2, 1);
+	ck_assert(names_find(&a, 1, &e));
+	/* What another thread does comes after what this one has done. */
+	names_remember_literal(&ip, 2);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert(!names_find(&a, 3, &e));
+}
+END_TEST
+
+START_TEST(addresses_and_their_age)
+{
+	struct name_list six = { .count = 1,
+		                 .ips = { { .family = AF_INET6, .ip = { [15] = 1 } } } };
+	struct name_list four = { .count = 1, .ips = { v4(127, 0, 0, 1) } };
+	struct name_ip ips[NAMES_ADDRS];
+	int64_t at = -1;
+
+	names_reset();
+	ck_assert_uint_eq(names_addresses("db", ips, &at), 0);
+	names_remember("db", &six, 1, 100);
+	names_remember("DB", &four, NAMES_OURS, 100 + 2 * NAMES_ROUND);
+	ck_assert_uint_eq(names_addresses("db", ips, &at), 2);
+	ck_assert_int_eq(at, 100);
+	names_remember("db", &six, 1, 100 + 3 * NAMES_ROUND);
+	ck_assert_uint_eq(names_addresses("db", ips, &at), 2);
+	ck_assert_int_eq(at, 100 + 2 * NAMES_ROUND);
 }
 END_TEST
 
@@ -115,37 +220,19 @@ START_TEST(one_slot_per_name_thread_and_families)
 
 	names_reset();
 	remember1("db", v4(10, 0, 0, 1), 1);
-	names_remember("db", &six, 1, 1);
+	remember("db", &six, 1, 1);
 	remember1("db", v4(10, 0, 0, 2), 1);
-	ck_assert(!names_find(&a, 1, &e)); /* replaced */
+	ck_assert(names_find(&a, 1, &e)); /* the other family is as young */
+	ck_assert_uint_eq(e.count, 2);
+	remember1("db2", v4(10, 0, 0, 1), 1);
+	remember1("db2", v4(10, 0, 0, 2), 1);
+	ck_assert(names_find(&a, 1, &e)); /* replaced */
+	ck_assert_str_eq(e.name, "db");
 	ck_assert(names_find(&b, 1, &e));
 	memset(&c, 0, sizeof(c));
 	c.family = AF_INET6;
 	c.ip[15] = 1;
 	ck_assert(names_find(&c, 1, &e)); /* asked for apart, not replaced */
-}
-END_TEST
-
-START_TEST(tried_rounds)
-{
-	struct name_ip list[] = { v4(10, 0, 0, 1), v4(10, 0, 0, 2), v4(10, 0, 0, 3) };
-	struct addr a[3] = { addr4(10, 0, 0, 1), addr4(10, 0, 0, 2), addr4(10, 0, 0, 3) };
-	struct name_entry e;
-
-	names_reset();
-	names_remember("db", list, 3, 1);
-	names_find(&a[0], 1, &e);
-	ck_assert_uint_eq(names_untried(&e), 7);
-	ck_assert_uint_eq(names_tried(&e, 0, 0), 6);
-	names_find(&a[1], 1, &e);
-	ck_assert_uint_eq(names_tried(&e, 0, 0), 4);
-	names_find(&a[2], 1, &e);
-	ck_assert_uint_eq(names_tried(&e, 0, 0), 0);
-	names_find(&a[1], 1, &e); /* a second time: a new round */
-	ck_assert_uint_eq(names_tried(&e, 0, 0), 5);
-	names_remember("db", list, 3, 1);
-	names_find(&a[0], 1, &e);
-	ck_assert_uint_eq(names_untried(&e), 7);
 }
 END_TEST
 
@@ -164,6 +251,9 @@ START_TEST(exhausted_and_pending)
 	names_set_exhausted(&e, 80, 77);
 	ck_assert_int_eq(names_exhausted_at(&e, 80), 77);
 	ck_assert_int_eq(names_exhausted_at(&e, 81), 0);
+	ck_assert(names_exhausted_walk(&e, false));
+	ck_assert(!names_exhausted_walk(&e, true));
+	ck_assert(!names_exhausted_walk(&e, false));
 	ck_assert(!names_any_pending());
 	names_set_pending(&e, 80, 3, 500);
 	ck_assert(names_any_pending());
@@ -177,7 +267,6 @@ START_TEST(exhausted_and_pending)
 	/* A look-up that was overwritten answers like none. */
 	gone = e;
 	gone.id = 12345;
-	ck_assert_uint_eq(names_tried(&gone, 0, 0), 0);
 	names_set_pending(&gone, 80, 1, 1);
 	ck_assert(!names_any_pending());
 }
@@ -198,7 +287,7 @@ static void *hammer(void *arg)
 		/* Whatever is found belongs together. */
 		if (names_find(&a, thread, &e)) {
 			ck_assert_str_eq(e.name, name);
-			names_tried(&e, 0, 0);
+			tried_failed(&e, 80, 0, 0);
 			names_set_exhausted(&e, 80, i);
 		}
 	}
@@ -218,5 +307,6 @@ START_TEST(threads_see_whole_entries)
 END_TEST
 
 UNIT_MAIN("names", &remembers_and_finds, &newest_wins_own_thread_first, &bounded,
-          &one_slot_per_name_thread_and_families, &tried_rounds, &exhausted_and_pending,
+          &long_lists, &families_looked_up_apart, &literals, &addresses_and_their_age,
+          &one_slot_per_name_thread_and_families, &exhausted_and_pending,
           &threads_see_whole_entries)

@@ -12,9 +12,10 @@ static char out[1024];
 static size_t out_len;
 static size_t most;
 
-static long collect(void *arg, const void *data, size_t len)
+static long collect(void *arg, const void *data, size_t len, size_t given)
 {
 	(void)arg;
+	ck_assert_uint_eq(given, out_len);
 	if (most == 0)
 		return -EAGAIN;
 	if (len > most)
@@ -24,13 +25,13 @@ static long collect(void *arg, const void *data, size_t len)
 	return (long)len;
 }
 
-static void add(int fd, const char *text)
+static bool add(int fd, const char *text)
 {
 	struct iovec iov[3] = { { (void *)(uintptr_t)text, 1 },
 		{ NULL, 0 },
 		{ (void *)(uintptr_t)(text + 1), strlen(text) - 1 } };
 
-	replay_add(fd, iov, 3, strlen(text));
+	return replay_add(fd, iov, 3, strlen(text));
 }
 
 static void setup(size_t size)
@@ -50,32 +51,35 @@ START_TEST(what_was_sent_is_sent_again)
 	ck_assert_uint_ne(fdtab_word() & FDTAB_REPLAY, 0);
 	ck_assert(replay_given(3, 7, &given));
 	ck_assert_uint_eq(given, 0);
-	ck_assert_int_eq(replay_step(3, collect, NULL), 0);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
 	add(3, "ping");
 	add(3, "-pong");
 	ck_assert(replay_given(3, 7, &given));
 	ck_assert_uint_eq(given, 9);
 	/* All of it went over this connection. */
-	ck_assert_int_eq(replay_step(3, collect, NULL), 0);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
 	replay_restart(3);
 	ck_assert(replay_given(3, 7, &given));
 	ck_assert_uint_eq(given, 0);
 	most = 4;
-	ck_assert_int_eq(replay_step(3, collect, NULL), 4);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 4);
 	most = 0;
-	ck_assert_int_eq(replay_step(3, collect, NULL), -EAGAIN);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -EAGAIN);
 	ck_assert(replay_given(3, 7, &given));
 	ck_assert_uint_eq(given, 4);
+	ck_assert(replay_unfinished(3));
 	most = 100;
-	ck_assert_int_eq(replay_step(3, collect, NULL), 5);
-	ck_assert_int_eq(replay_step(3, collect, NULL), 0);
+	/* The last part ends it. */
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
+	ck_assert(!replay_unfinished(3));
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
 	ck_assert_uint_eq(out_len, 9);
 	ck_assert_mem_eq(out, "ping-pong", 9);
 	/* More, and from the start once more. */
 	add(3, "!!");
 	replay_restart(3);
 	out_len = 0;
-	ck_assert_int_eq(replay_step(3, collect, NULL), 11);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
 	ck_assert_mem_eq(out, "ping-pong!!", 11);
 	replay_drop(3);
 	ck_assert(!replay_given(3, 7, &given));
@@ -93,7 +97,7 @@ START_TEST(parts_of_a_vector)
 	replay_add(3, iov, 2, 2);
 	replay_add(3, iov, 2, 0);
 	replay_restart(3);
-	ck_assert_int_eq(replay_step(3, collect, NULL), 6);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
 	ck_assert_mem_eq(out, "abcdab", 6);
 	replay_drop(3);
 }
@@ -129,7 +133,14 @@ START_TEST(what_ends_it)
 	/* fork. */
 	replay_postfork_child();
 	ck_assert(!replay_given(3, 8, &given));
-	ck_assert_int_eq(replay_step(3, collect, NULL), 0);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -ENOENT);
+	ck_assert(!replay_knows(3) && !replay_unfinished(3));
+	/* Another socket has the number: nothing is sent to it. */
+	setup(9);
+	add(3, "ping");
+	replay_restart(3);
+	ck_assert_int_eq(replay_step(3, 8, collect, NULL), -ENOENT);
+	ck_assert_uint_eq(out_len, 0);
 	replay_begin(-1, 1, 9);
 	replay_drop(-1);
 	ck_assert_uint_eq(fdtab_word() & FDTAB_REPLAY, 0);
@@ -153,10 +164,11 @@ START_TEST(there_are_so_many)
 END_TEST
 
 /* A handler, or a thread, that sends in the middle of it. */
-static long interrupted(void *arg, const void *data, size_t len)
+static long interrupted(void *arg, const void *data, size_t len, size_t given)
 {
 	(void)arg;
 	(void)data;
+	(void)given;
 	add(3, "x");
 	return (long)len;
 }
@@ -168,9 +180,58 @@ START_TEST(who_comes_between_spoils_it)
 	setup(100);
 	add(3, "ping");
 	replay_restart(3);
-	replay_step(3, interrupted, NULL);
+	ck_assert_int_eq(replay_step(3, 7, interrupted, NULL), -ECANCELED);
 	ck_assert(!replay_given(3, 7, &given));
 	ck_assert_uint_eq(fdtab_word() & FDTAB_REPLAY, 0);
+	/* Between two parts. */
+	for (unsigned how = 0; how < 2; how++) {
+		setup(100);
+		ck_assert(add(3, "ping"));
+		replay_restart(3);
+		most = 2;
+		ck_assert_int_eq(replay_step(3, 7, collect, NULL), 2);
+		ck_assert(!(how ? replay_drop(3) : add(3, "x")));
+		ck_assert_int_eq(replay_step(3, 7, collect, NULL), -ENOENT);
+	}
+	ck_assert(replay_drop(3));
+}
+END_TEST
+
+static long answered_meanwhile(void *arg, const void *data, size_t len, size_t given)
+{
+	replay_answered(3);
+	return collect(arg, data, len, given);
+}
+
+/* An answer that comes early ends it when all has gone, and no sooner. */
+START_TEST(an_early_answer)
+{
+	uint64_t given;
+
+	setup(100);
+	add(3, "ping");
+	replay_answered(3);
+	ck_assert(!replay_knows(3));
+	for (unsigned how = 0; how < 2; how++) {
+		setup(100);
+		add(3, "ping");
+		replay_restart(3);
+		most = 2;
+		if (how == 0)
+			replay_answered(3);
+		ck_assert_int_eq(replay_step(3, 7, how ? answered_meanwhile : collect, NULL), 2);
+		ck_assert(replay_unfinished(3));
+		ck_assert_int_eq(replay_step(3, 7, collect, NULL), 0);
+		ck_assert_uint_eq(out_len, 4);
+		ck_assert(!replay_given(3, 7, &given));
+		ck_assert_uint_eq(fdtab_word() & FDTAB_REPLAY, 0);
+	}
+	/* The next connect begins anew. */
+	replay_begin(3, 7, 100);
+	add(3, "ping");
+	ck_assert(replay_given(3, 7, &given));
+	replay_drop(3);
+	replay_answered(3);
 }
 END_TEST
 
@@ -208,4 +269,4 @@ START_TEST(threads)
 END_TEST
 
 UNIT_MAIN("replay", &what_was_sent_is_sent_again, &parts_of_a_vector, &what_ends_it,
-          &there_are_so_many, &who_comes_between_spoils_it, &threads)
+          &there_are_so_many, &who_comes_between_spoils_it, &an_early_answer, &threads)
