@@ -42,6 +42,15 @@ static bool same_socket(const struct state *s)
 	return s->r.ops->identity(s->r.ctx, s->call->fd) == s->identity;
 }
 
+/* Ends an attempt that goes on in the kernel; the error that this leaves on the socket
+ * is none that a read or write is to tell. */
+static void dissolve(const struct state *s)
+{
+	s->r.ops->dissolve(s->r.ctx, s->call->fd);
+	if (s->r.op == OP_SEND)
+		s->r.ops->take_error(s->r.ctx, s->call->fd);
+}
+
 /* One attempt. An attempt that attempt_timeout ends counts as ETIMEDOUT; one
  * that the program's own SO_SNDTIMEO ends stays EINPROGRESS, as in the kernel. */
 static LR_NOINLINE int attempt(struct state *s, int last_error)
@@ -51,24 +60,29 @@ static LR_NOINLINE int attempt(struct state *s, int last_error)
 	int64_t elapsed = dur_sub(s->r.attempt_began, s->r.began);
 	int64_t own = left_of(s->call->limit, elapsed);
 	int64_t cut = p->attempt_timeout;
+	bool by_deadline;
 	int64_t limit;
 	bool expired = false;
 	int rc;
 
-	if (cut != DUR_NONE && left_of(p->deadline, elapsed) < cut)
+	/* The first attempt may take the kernel's time, as alone. Those that only we
+	 * make end with the deadline. */
+	by_deadline = (cut != DUR_NONE || s->r.attempt > 1 || s->r.op == OP_SEND) &&
+	              left_of(p->deadline, elapsed) < cut;
+	if (by_deadline)
 		cut = left_of(p->deadline, elapsed);
 	limit = cut < own ? cut : own;
 	if (s->r.attempt == 1 && cut >= own)
 		limit = DUR_NONE;
-	s->identity = ops->identity(s->r.ctx, s->call->fd);
 	rc = ops->connect(s->r.ctx, s->call->fd, s->sa, s->len, limit, &expired);
-	if (expired && !same_socket(s)) {
-		s->gone = true;
-		return last_error ? last_error : ETIMEDOUT;
+	/* A first one that goes well costs no system call. */
+	if ((rc != 0 || s->r.attempt > 1) && !same_socket(s)) {
+		s->gone = rc != 0 || s->r.op == OP_SEND;
+		return !expired ? rc : last_error ? last_error : ETIMEDOUT;
 	}
 	if (expired && cut < own) {
-		ops->dissolve(s->r.ctx, s->call->fd);
-		return ETIMEDOUT;
+		dissolve(s);
+		return by_deadline && last_error ? last_error : ETIMEDOUT;
 	}
 	/* The kernel may pick the very port that is being connected to, and the
 	 * socket then talks to itself. A program that retries by itself would
@@ -134,8 +148,17 @@ static bool follow(struct state *s, const struct addr *a, bool untried)
 /* Whose turn is it: the destination's, or that of a place its rule names? */
 static void fall_back(struct state *s)
 {
+	int64_t end = dur_add(s->r.began, s->call->policy->deadline);
 	struct addr to;
-	unsigned place = place_next(&s->places, s->place, s->r.attempt - 1, &s->addr, &to);
+	unsigned place;
+
+	/* What the policy leaves. */
+	s->places.patience = PLACE_PATIENCE;
+	if (end != DUR_NONE && s->places.rule && s->places.rule->fallback_count > 0)
+		s->places.patience = left_of(end, s->r.ops->now(s->r.ctx));
+	if (s->places.patience > PLACE_PATIENCE)
+		s->places.patience = PLACE_PATIENCE;
+	place = place_next(&s->places, s->place, s->r.attempt - 1, &s->addr, &to);
 
 	if (place == s->place ||
 	    (place == 0 && !place_reach(&s->places, &s->addr, &s->home, &to)))
@@ -152,7 +175,7 @@ static LR_NOINLINE bool look_again(struct state *s)
 	struct addr to;
 	bool untried;
 
-	if (s->place == 0 && walk_other_alive(&s->walk, &to, &untried))
+	if (s->place == 0 && walk_other_alive(&s->walk, true, &to, &untried))
 		return follow(s, &to, untried);
 	fall_back(s);
 	return false;
@@ -177,7 +200,7 @@ static void log_abandoned(const struct state *s, unsigned attempts)
 
 	memset(&e, 0, sizeof(e));
 	e.kind = EVENT_ABANDONED;
-	e.op = OP_CONNECT;
+	e.op = s->r.op;
 	e.dest = s->r.dest;
 	e.addr = &s->addr;
 	e.attempts = attempts;
@@ -197,6 +220,7 @@ static bool native(int error)
 static int run(struct state *s, int error)
 {
 	if (error == 0) {
+		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 		error = attempt(s, 0);
 		if (error == 0)
 			return 0;
@@ -205,14 +229,15 @@ static int run(struct state *s, int error)
 		return error;
 	if (s->r.attempt == 1 && goes_straight_back(s, error))
 		return error;
+	/* A number that was closed during a first attempt that is over is taken for
+	 * what has it now: to know better would cost each connect a system call. */
+	if (!s->identity)
+		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 	for (;;) {
 		if (s->gone) {
 			log_abandoned(s, s->r.attempt);
 			return error;
 		}
-		/* Now, and not when the call began: what lies below us may have
-		 * put another socket there. */
-		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error))
 			break;
 		if (!same_socket(s)) {
@@ -262,6 +287,7 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	                            .ctx = ctx,
 	                            .fd = call->fd,
 	                            .wait = true,
+	                            .family = call->addr->family,
 	                            .rule = call->rule,
 	                            .policy = call->policy,
 	                            .dest = dest };
@@ -269,27 +295,82 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 		aim_at(&s, call->aim);
 	s.home = s.addr;
 	error = run(&s, error);
-	if (error == 0)
+	if (error == 0) {
 		retry_succeeded(&s.r);
+		walk_succeeded(&s.walk);
+	}
+	return error;
+}
+
+/* What connect() says, and neither a read nor a write. */
+static bool is_of_connect(int error)
+{
+	return error == EINPROGRESS || error == EALREADY || error == EISCONN || error == EINVAL ||
+	       error == EPERM || error == EACCES || error == EOPNOTSUPP || error == EBADF ||
+	       error == ENOTSOCK || error == EAGAIN;
+}
+
+static bool is_wanted(const struct state *s)
+{
+	return s->r.ops->wanted(s->r.ctx, s->call->fd, s->call->sa, s->call->len);
+}
+
+/*
+ * Another thread may be at it as well. A connection that it has made must not be
+ * dissolved: data may have gone over it. False: there is one. An attempt of its is
+ * joined.
+ */
+static bool make_ready(struct state *s)
+{
+	const struct engine_ops *ops = s->r.ops;
+	const struct connect_call *c = s->call;
+	enum condition now;
+
+	if (!ops->remakable(s->r.ctx, c->fd, c->sa, c->len, c->replay)) {
+		now = ops->condition(s->r.ctx, c->fd);
+		if (now != CONDITION_CLOSED)
+			return now == CONDITION_TRYING;
+	}
+	ops->dissolve(s->r.ctx, c->fd);
+	return true;
+}
+
+/* The time that the program has set, or O_NONBLOCK that it has set meanwhile, has
+ * ended an attempt: the kernel is not to go on with it. */
+static int cut_off(struct state *s, int error)
+{
+	dissolve(s);
+	retry_end(&s->r, (struct err){ ERR_ERRNO, error }, REASON_DEADLINE);
 	return error;
 }
 
 /* Waits and tries until it is connected, or over. */
 static int run_again(struct state *s, int error)
 {
+	int first = error;
+
 	for (;;) {
-		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error))
-			return error;
-		if (!same_socket(s)) {
+			return is_of_connect(error) ? first : error;
+		if (!same_socket(s) || !is_wanted(s)) {
 			log_abandoned(s, s->r.attempt - 1);
-			return error;
+			return first;
 		}
-		s->r.ops->dissolve(s->r.ctx, s->call->fd);
+		if (!make_ready(s))
+			return 0;
 		error = attempt(s, error);
-		if (s->gone)
+		/* Made by another thread in between. */
+		if (error == EISCONN && !s->gone)
+			error = 0;
+		if (s->gone || (error == 0 && !is_wanted(s))) {
+			if (!s->gone)
+				s->r.ops->end(s->r.ctx, s->call->fd);
 			log_abandoned(s, s->r.attempt);
-		if (error == 0 || s->gone || native(error))
+			return first;
+		}
+		if (error == EINPROGRESS || error == EALREADY)
+			return cut_off(s, first);
+		if (error == 0 || error == EINTR)
 			return error;
 	}
 }
@@ -298,7 +379,11 @@ int engine_reconnect(const struct engine_ops *ops, void *ctx, const struct conne
                      int error, struct so_far *so_far)
 {
 	char dest[DEST_TEXT_MAX];
-	struct state s = { .call = call, .sa = call->sa, .len = call->len, .addr = *call->addr };
+	struct state s = { .call = call,
+	                   .sa = call->sa,
+	                   .len = call->len,
+	                   .addr = *call->addr,
+	                   .identity = call->identity };
 
 	dest_text(dest, sizeof(dest), call->name ? call->name->name : NULL, call->addr,
 	          call->addr->port);

@@ -64,10 +64,10 @@ struct engine_ops {
 	 * not with <in_place>. */
 	bool (*change_family)(void *ctx, int fd, uint8_t family, bool in_place, bool *mapped);
 	/* The addresses of <host>, a place that a rule names, at most NAMES_ADDRS, to
-	 * <ips>; how many, 0 = not known. <wait>: it may be looked up; else what is
-	 * known from before counts, and if nothing is, it is asked for at the next
-	 * look-up of the program's. */
-	unsigned (*resolve)(void *ctx, const char *host, bool wait, struct name_ip *ips);
+	 * <ips>; how many, 0 = not known. It may be looked up for <limit> ns; with 0
+	 * only what is known from before counts, and if nothing is, or it is old, it is
+	 * asked for at the next look-up of the program's. */
+	unsigned (*resolve)(void *ctx, const char *host, int64_t limit, struct name_ip *ips);
 	/* Whether something listens at <a>, found out without connecting: 1 yes,
 	 * 0 no, -1 not known (a remote address). */
 	int (*listening)(void *ctx, const struct addr *a);
@@ -95,10 +95,20 @@ struct engine_ops {
 	 * all that was sent is kept. */
 	bool (*remakable)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
 	                  bool replay);
-	/* <fd> is connected again: sends what is kept of it once more. 0: all of it,
-	 * or nothing is kept; EAGAIN: some is left (with <wait>: a stop signal was
-	 * caught); else the errno value by which that failed. */
-	int (*replay)(void *ctx, int fd, bool wait);
+	/* The program has neither ended the connection of <fd> to <sa> nor learnt
+	 * that it is over. From memory. */
+	bool (*wanted)(void *ctx, int fd, const struct sockaddr *sa, socklen_t len);
+	/* shutdown() of both ways. */
+	void (*end)(void *ctx, int fd);
+	/*
+	 * <fd>, the socket <identity>, is connected again: sends what is kept of it
+	 * once more, and waits for room until <until> (clock of now; 0: not at
+	 * all). 0: all of it; EAGAIN, EINTR: some is left (the time is over, or a
+	 * stop signal was caught; a handler without SA_RESTART has run); ENOENT:
+	 * nothing is kept; ECANCELED: something else was sent meanwhile; else the
+	 * errno value by which that failed.
+	 */
+	int (*replay)(void *ctx, int fd, uint64_t identity, int64_t until);
 	/* epoll_ctl(<op>): 0 or an errno value. */
 	int (*epoll_ctl)(void *ctx, int epfd, int op, int fd, uint32_t events, uint64_t data);
 

@@ -7,7 +7,7 @@
 #include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
-#include "state/habit.h"
+#include "state/names.h"
 
 /* The socket is connected. */
 static LR_NOINLINE enum sight succeeded(struct act *a)
@@ -16,7 +16,7 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 
 	if (!atomic_load(&a->ref.p->identity)) {
 		/* Nothing ever happened here: one step, and no system call. */
-		if (lr_unlikely(names_any_pending() || habit_watching()))
+		if (lr_unlikely(names_watching()))
 			act_connected_elsewhere(a);
 		fdtab_drop(&a->ref);
 		return SIGHT_SHOW;
@@ -148,7 +148,7 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 	bool again = true;
 
 	/* Most connects come to this. */
-	if (!bad && !names_any_pending() && !habit_watching() && fdtab_find(fd, &a.ref) &&
+	if (!bad && !names_watching() && fdtab_find(fd, &a.ref) &&
 	    act_young(&a) && fdtab_drop(&a.ref))
 		return SIGHT_SHOW;
 	for (unsigned n = 0; again && n < 8; n++) {

@@ -34,6 +34,7 @@ struct pending_call {
 	int64_t began;           /* ns, clock of ops->entry_time */
 	uintptr_t thread;        /* thread_key() */
 	int64_t attempt_timeout; /* of the first attempt; DUR_NONE */
+	uint64_t identity;       /* pending_remake(): of the socket */
 };
 
 /* connect() has answered EINPROGRESS. Makes no system call. */

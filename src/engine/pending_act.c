@@ -6,6 +6,7 @@
 
 #include "base/compat.h"
 #include "state/habit.h"
+#include "state/tried.h"
 
 /* <fd> may be a dup that was made before the connect: of the same socket. The
  * other one was marked, too, so mostly no system call is needed to say no. */
@@ -112,7 +113,8 @@ struct walk act_walk(const struct act *a, const struct target *t)
 	                      .ctx = a->ctx,
 	                      .name = has_walk(a, t) ? &t->name : NULL,
 	                      .policy = a->ref.p->policy,
-	                      .addr = &t->addr };
+	                      .addr = &t->addr,
+	                      .behind_waits = true };
 }
 
 void act_tell(struct story *s, const struct act *a, const struct target *t)
@@ -161,6 +163,7 @@ static enum reason why_native(struct act *a, const struct target *t, int error)
 		return REASON_OFF;
 	if (a->ops->stopping(a->ctx))
 		return REASON_STOPPING;
+	w.in_crowd = walk_applies(&w) && act_in_crowd(a, t);
 	return walk_first_failure(&w, error, p->began);
 }
 
@@ -277,6 +280,17 @@ static LR_NOINLINE void log_recovered(struct act *a, const struct target *t)
 	retry_succeeded(&s.r);
 }
 
+/* The program is connected to what it asked for, whatever the attempts went to. */
+static LR_NOINLINE void end_walk(const struct act *a)
+{
+	struct addr addr;
+	socklen_t len;
+	const struct sockaddr *sa = pend_home(a->ref.p, &len);
+
+	if (a->ref.p->op == OP_CONNECT && addr_from_sockaddr(&addr, sa, len))
+		tried_success_at(&addr);
+}
+
 LR_NOINLINE bool act_recovered(struct act *a)
 {
 	struct pending *p = a->ref.p;
@@ -284,10 +298,13 @@ LR_NOINLINE bool act_recovered(struct act *a)
 	unsigned attempts;
 	int64_t waited;
 
+	if (p->attempt > 1 && p->sa.ss_family != AF_UNIX &&
+	    a->ops->connected_to_self(a->ctx, act_number(a)))
+		return false;
+	if (names_watching())
+		end_walk(a);
 	if (p->attempt <= 1)
 		return true;
-	if (p->sa.ss_family != AF_UNIX && a->ops->connected_to_self(a->ctx, act_number(a)))
-		return false;
 	act_look_up(a, &t);
 	/* The program need not go there any more. */
 	if (p->why == REASON_OTHER_ADDRESS)
@@ -326,6 +343,7 @@ LR_NOINLINE void act_connected_elsewhere(struct act *a)
 	if (habit_watching() && !p->home_len &&
 	    addr_from_sockaddr(&addr, (const struct sockaddr *)&p->sa, p->len))
 		habit_attempt(&addr);
+	end_walk(a);
 	if (names_any_pending())
 		recovered_elsewhere(a);
 }
@@ -407,10 +425,18 @@ enum sight act_owed(struct act *a, int error)
 bool act_replayed(struct act *a, enum sight *sight)
 {
 	struct pending *p = a->ref.p;
-	int error = a->ops->replay(a->ctx, act_number(a), false);
+	int error = a->ops->replay(a->ctx, act_number(a), atomic_load(&p->identity), 0);
 
 	if (error == 0)
 		return true;
+	if (error == ENOENT || error == ECANCELED) {
+		/* The peer shall not take what it got for whole. */
+		a->ops->dissolve(a->ctx, act_number(a));
+		a->ops->take_error(a->ctx, act_number(a));
+		act_give_up(a, p->error ? p->error : ECONNRESET);
+		*sight = act_owed(a, p->error ? p->error : ECONNRESET);
+		return false;
+	}
 	if (error == EAGAIN) {
 		atomic_store(&p->due, dur_add(a->ops->now(a->ctx), REPLAY_STEP));
 		act_rearm_oneshot(a);

@@ -77,6 +77,9 @@ enum condition act_condition(struct act *a);
  * nothing but the answer. */
 int64_t act_next_look(const struct act *a, int64_t now);
 
+/* Whether other connects of the program's to the name of <t> are under way. */
+bool act_in_crowd(const struct act *a, const struct target *t);
+
 enum fate {
 	FATE_OURS = 0, /* to be retried if the error allows it */
 	FATE_NATIVE,   /* the program's */
@@ -104,9 +107,8 @@ void act_give_up(struct act *a, int error);
  * which the kernel may do to a socket that is retried on this machine. */
 bool act_recovered(struct act *a);
 
-/* A first attempt was successful, unclaimed, while habit_watching() or
- * names_any_pending(): the program has got to an address of a name. Reports what
- * another one went through. */
+/* A first attempt was successful, unclaimed, while names_watching(): the program has
+ * got to an address of a name. Reports what another one went through. */
 void act_connected_elsewhere(struct act *a);
 
 /* Before an attempt: whether it is to be the last although the policy would allow

@@ -19,12 +19,11 @@ static void started(struct act *a, int64_t now)
 	int64_t deadline = dur_add(p->began, p->policy->deadline);
 
 	p->expires = DUR_NONE;
-	if (p->policy->attempt_timeout != DUR_NONE && !p->observed) {
+	if (p->policy->attempt_timeout != DUR_NONE && !p->observed)
 		p->expires = dur_add(now, p->policy->attempt_timeout);
-		/* As for a blocking one: no later than the deadline. */
-		if (deadline < p->expires)
-			p->expires = deadline;
-	}
+	/* As for a blocking one: no later than the deadline. */
+	if (deadline < p->expires && !p->observed)
+		p->expires = deadline;
 	atomic_store(&p->due, p->expires < look ? p->expires : look);
 	act_rearm(a);
 	act_release(a, PEND_CONNECTING);
@@ -104,12 +103,22 @@ static void go_on_replaying(struct act *a)
 	act_release(a, PEND_FREE);
 }
 
+/* What an attempt failed with that is over its time: if that is the deadline's end,
+ * nobody has said anything new. */
+static int over_time(const struct pending *p, int64_t now)
+{
+	bool by_deadline = now >= dur_add(p->began, p->policy->deadline);
+
+	return by_deadline && p->attempt > 1 && p->error ? p->error : ETIMEDOUT;
+}
+
 /* An attempt in the kernel: over its time, or not looked at for long. */
 static void check(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
 	enum condition is = act_ours(a) ? act_condition(a) : CONDITION_OTHER;
 	enum fate fate;
+	int error = ETIMEDOUT;
 
 	if (is == CONDITION_CONNECTED && p->replay) {
 		go_on_replaying(a);
@@ -129,11 +138,11 @@ static void check(struct act *a, int64_t now)
 		p->expires = DUR_NONE;
 		act_check_later(a, now);
 		act_release(a, PEND_CONNECTING);
-	} else if (fate == FATE_NATIVE || !act_retry(a, ETIMEDOUT)) {
-		/* attempt_timeout ends it for the program, too. */
+	} else if (fate == FATE_NATIVE || !act_retry(a, error = over_time(p, now))) {
+		/* It ends for the program, too. */
 		a->ops->dissolve(a->ctx, atomic_load(&p->fds[0]));
 		a->ops->take_error(a->ctx, atomic_load(&p->fds[0]));
-		p->error = ETIMEDOUT;
+		p->error = error;
 		act_check_later(a, now);
 		act_release(a, PEND_FAILED);
 	}

@@ -100,7 +100,11 @@ int pending_remake(const struct engine_ops *ops, void *ctx, const struct pending
 	}
 	fill(a.ref.p, t, so_far);
 	a.ref.p->replay = replay;
-	if (act_ours(&a) && act_retry(&a, error))
+	atomic_store(&a.ref.p->identity, call->identity);
+	/* Now that a shutdown() finds the record: one before that has taken the
+	 * note away. */
+	if (act_ours(&a) && ops->wanted(ctx, call->fd, call->sa, call->len) &&
+	    act_retry(&a, error))
 		return EAGAIN;
 	act_release(&a, PEND_FREE);
 	return error;

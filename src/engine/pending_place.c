@@ -17,14 +17,47 @@ void act_aim(struct act *a, const struct addr *to)
 	p->len = addr_to_sockaddr(to, &p->sa);
 }
 
+static uint8_t home_family(const struct act *a)
+{
+	socklen_t len;
+	const struct sockaddr *sa = pend_home(a->ref.p, &len);
+	struct addr home;
+
+	return addr_from_sockaddr(&home, sa, len) ? home.family : AF_UNSPEC;
+}
+
 static struct places places_of(const struct act *a, const struct story *s)
 {
 	return (struct places){ .ops = a->ops,
 	                        .ctx = a->ctx,
 	                        .fd = act_number(a),
+	                        .family = home_family(a),
 	                        .rule = s->r.rule,
 	                        .policy = s->r.policy,
 	                        .dest = s->dest };
+}
+
+bool act_in_crowd(const struct act *a, const struct target *t)
+{
+	const struct name_entry *e = &t->name;
+	struct pend_ref ref;
+
+	for (unsigned at = 0; fdtab_next(&at, &ref);) {
+		socklen_t len;
+		const struct sockaddr *sa = pend_home(ref.p, &len);
+		struct addr its;
+		bool same = false;
+
+		if (ref.p == a->ref.p || !addr_from_sockaddr(&its, sa, len) ||
+		    its.port != t->addr.port)
+			continue;
+		for (unsigned i = 0; i < e->count && !same; i++)
+			same = its.family == e->ips[i].family &&
+			       memcmp(its.ip, e->ips[i].ip, its.family == AF_INET ? 4 : 16) == 0;
+		if (same)
+			return true;
+	}
+	return false;
 }
 
 void act_log_observed(const struct act *a, const struct story *s)
@@ -35,7 +68,7 @@ void act_log_observed(const struct act *a, const struct story *s)
 }
 
 /* Where the attempts at the destination itself go. */
-static bool find_home(const struct act *a, const struct target *t, const struct places *places,
+static bool find_home(const struct act *a, const struct target *t, struct places *places,
                       const struct addr *from, struct addr *to)
 {
 	const struct rule *rule = places->rule;
@@ -54,7 +87,8 @@ static LR_NOINLINE void fall_back(struct act *a, const struct target *t)
 	struct story s;
 	unsigned place;
 
-	if (!p->rule || p->rule->fallback_count == 0)
+	/* A connection that was made is not moved. */
+	if (p->op == OP_SEND || !p->rule || p->rule->fallback_count == 0)
 		return;
 	act_tell(&s, a, t);
 	places = places_of(a, &s);
@@ -81,7 +115,9 @@ LR_NOINLINE void act_look_around(struct act *a)
 	}
 	act_look_up(a, &t);
 	w = act_walk(a, &t);
-	if (p->place > 0 || !walk_applies(&w) || !walk_other_alive(&w, &to, &untried)) {
+	if (p->place == 0 && walk_others_turn(&w, &to)) {
+		untried = true;
+	} else if (p->place > 0 || !walk_other_alive(&w, false, &to, &untried)) {
 		fall_back(a, &t);
 		return;
 	}

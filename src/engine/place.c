@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/prng.h"
+#include "state/said.h"
 
 void place_log(const struct places *p, enum event_kind kind, const struct addr *from,
                const char *to, enum reason reason)
@@ -55,11 +57,25 @@ bool place_reach(const struct places *p, const struct addr *from, const struct a
 	return true;
 }
 
+/* A program that deals in IPv4 may have no room for the addresses of an IPv6
+ * socket, where it asks for them. */
+static bool is_strange(const struct places *p, const struct addr *want)
+{
+	return p->family == AF_INET && want->family == AF_INET6;
+}
+
+enum which { ANY, FAMILIAR, STRANGE };
+
+static bool is_one(const struct places *p, const struct addr *want, enum which which)
+{
+	return which == ANY || is_strange(p, want) == (which == STRANGE);
+}
+
 /* One of the <count> addresses at <ips> of a name, those of <own_family> only,
  * or only the others. */
 static bool reach_one(const struct places *p, const struct addr *from, uint16_t port,
                       const struct name_ip *ips, unsigned count, bool own_family,
-                      struct addr *to)
+                      enum which which, struct addr *to)
 {
 	for (unsigned i = 0; i < count; i++) {
 		struct addr a;
@@ -70,45 +86,82 @@ static bool reach_one(const struct places *p, const struct addr *from, uint16_t 
 		a.family = ips[i].family;
 		a.port = port;
 		memcpy(a.ip, ips[i].ip, sizeof(a.ip));
-		if (place_reach(p, from, &a, to))
+		if (is_one(p, &a, which) && place_reach(p, from, &a, to))
 			return true;
 	}
 	return false;
 }
 
-static LR_NOINLINE bool reach_name(const struct places *p, const struct addr *from,
-                                   const struct endpoint *e, struct addr *to)
+/* A look-up that times out takes its second at least. */
+static unsigned resolve(struct places *p, const char *host, struct name_ip *ips)
 {
-	struct name_ip ips[NAMES_ADDRS];
-	unsigned count = p->ops->resolve(p->ctx, e->host, p->wait, ips);
+	int64_t began = p->patience > 0 ? p->ops->now(p->ctx) : 0;
+	unsigned count = p->ops->resolve(p->ctx, host, p->patience, ips);
+	int64_t took = p->patience > 0 ? dur_sub(p->ops->now(p->ctx), began) : 0;
 
-	return reach_one(p, from, e->addr.port, ips, count, true, to) ||
-	       reach_one(p, from, e->addr.port, ips, count, false, to);
+	p->patience = took < DUR_S && took < p->patience ? p->patience - took : 0;
+	return count;
 }
 
-bool place_find(const struct places *p, const struct addr *from, const struct endpoint *e,
-                struct addr *to)
+static LR_NOINLINE bool reach_name(struct places *p, const struct addr *from,
+                                   const struct endpoint *e, enum which which, struct addr *to)
+{
+	struct name_ip ips[NAMES_ADDRS];
+	unsigned count = resolve(p, e->host, ips);
+	uint16_t port = e->addr.port;
+
+	return reach_one(p, from, port, ips, count, true, which, to) ||
+	       reach_one(p, from, port, ips, count, false, which, to);
+}
+
+static bool find(struct places *p, const struct addr *from, const struct endpoint *e,
+                 enum which which, struct addr *to)
 {
 	if (from->family == AF_UNIX)
 		return false;
-	if (e->host ? reach_name(p, from, e, to) : place_reach(p, from, &e->addr, to))
-		return true;
-	if (p->ops->log_wants(p->ctx, LOG_DEBUG_LEVEL))
-		place_log(p, EVENT_PASSED, from, e->text, REASON_UNUSABLE);
-	return false;
+	if (e->host)
+		return reach_name(p, from, e, which, to);
+	return is_one(p, &e->addr, which) && place_reach(p, from, &e->addr, to);
 }
 
-unsigned place_next(const struct places *p, unsigned at, unsigned attempts,
-                    const struct addr *from, struct addr *to)
+bool place_find(struct places *p, const struct addr *from, const struct endpoint *e,
+                struct addr *to)
+{
+	return find(p, from, e, ANY, to);
+}
+
+/* Once for each destination. */
+static void log_unusable(const struct places *p, const struct addr *from,
+                         const struct endpoint *e)
+{
+	uint64_t hash = hash_bytes(p->dest, strlen(p->dest), 0);
+
+	hash = hash_bytes(&e, sizeof(e), hash);
+	if (!said_before(hash_bytes(&p->wait, sizeof(p->wait), hash)))
+		place_log(p, EVENT_FALLBACK, from, e->text, REASON_UNUSABLE);
+}
+
+/* The fallbacks stand in the ring twice: those that are no surprise to the program,
+ * then the others. */
+unsigned place_next(struct places *p, unsigned at, unsigned attempts, const struct addr *from,
+                    struct addr *to)
 {
 	const struct rule *r = p->rule;
+	unsigned rounds = p->family == AF_INET ? 2 : 1;
+	unsigned step;
 
-	if (!r || r->fallback_count == 0 || attempts < r->fallback_after)
+	if (!r || r->fallback_count == 0 || attempts < r->fallback_after ||
+	    from->family == AF_UNIX)
 		return at;
-	for (unsigned i = 0; i < r->fallback_count; i++) {
-		at = at == r->fallback_count ? 0 : at + 1;
-		if (at == 0 || place_find(p, from, &r->fallback[at - 1], to))
-			return at;
+	step = at + (at > 0 && is_strange(p, from) ? r->fallback_count : 0);
+	for (; step < rounds * r->fallback_count; step++) {
+		const struct endpoint *e = &r->fallback[step % r->fallback_count];
+		bool first = step < r->fallback_count;
+
+		if (find(p, from, e, rounds == 1 ? ANY : first ? FAMILIAR : STRANGE, to))
+			return step % r->fallback_count + 1;
+		if (rounds == 1 || (!first && !find(p, from, e, FAMILIAR, to)))
+			log_unusable(p, from, e);
 	}
 	return 0;
 }

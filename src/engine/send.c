@@ -104,10 +104,38 @@ static enum send_answer begin(const struct engine_ops *ops, void *ctx,
 	                             .len = f->len,
 	                             .began = so_far->began,
 	                             .thread = f->thread,
+	                             .identity = f->identity,
 	                             .attempt_timeout = DUR_NONE };
 
 	*error = pending_remake(ops, ctx, &call, f->t, so_far, f->replay, *error);
 	return *error == EAGAIN ? SEND_LATER : SEND_GIVE;
+}
+
+/* What was to be sent first went out in part, or in disorder: the peer shall not take
+ * it for whole. */
+static LR_NOINLINE enum send_answer broke_off(const struct engine_ops *ops, void *ctx,
+                                              const struct send_failure *f,
+                                              const struct so_far *so_far, int error)
+{
+	struct story s;
+
+	if (ops->identity(ctx, f->fd) == f->identity) {
+		ops->dissolve(ctx, f->fd);
+		ops->take_error(ctx, f->fd);
+	}
+	tell(&s, ops, ctx, f->t, so_far);
+	retry_end(&s.r, (struct err){ ERR_ERRNO, f->error },
+	          error == EINTR                             ? REASON_INTERRUPTED
+	          : error == EAGAIN && !ops->stopping(ctx) ? REASON_DEADLINE
+	          : error == EAGAIN                          ? REASON_STOPPING
+	                                                     : REASON_NOT_RETRYABLE);
+	return SEND_GIVE;
+}
+
+/* A connection on which it cannot go on, though it stands. */
+static bool is_stuck(int error)
+{
+	return error == EAGAIN || error == EINTR || error == ENOENT || error == ECANCELED;
 }
 
 /* One new connection after the other, until what was sent has gone over it. */
@@ -123,20 +151,30 @@ static enum send_answer remake(const struct engine_ops *ops, void *ctx,
 	                             .rule = f->t->rule,
 	                             .mode = f->t->mode,
 	                             .began = so_far->began,
-	                             .limit = f->limit };
-
-	uint64_t identity = ops->identity(ctx, f->fd);
+	                             .limit = f->limit,
+	                             .identity = f->identity,
+	                             .replay = f->replay };
+	int64_t until = dur_add(so_far->began, f->t->policy->deadline);
+	int rc;
 
 	do {
 		*error = engine_reconnect(ops, ctx, &call, *error, so_far);
-		if (*error)
-			return SEND_GIVE;
-		*error = f->replay ? ops->replay(ctx, f->fd, true) : 0;
-	} while (*error && ops->remakable(ctx, f->fd, f->sa, f->len, true));
-	/* Closed meanwhile, or stopped with half of it sent. */
-	if (*error == EAGAIN || (!*error && ops->identity(ctx, f->fd) != identity))
-		*error = f->error;
-	return *error ? SEND_GIVE : SEND_AGAIN;
+		if (*error || !f->replay)
+			return *error ? SEND_GIVE : SEND_AGAIN;
+		rc = ops->replay(ctx, f->fd, f->identity, until);
+		/* Another thread has sent the last of it, and had the answer: who
+		 * spoils it dissolves it. */
+		if (rc == ENOENT && ops->condition(ctx, f->fd) == CONDITION_CONNECTED)
+			rc = 0;
+		*error = rc;
+	} while (rc && !is_stuck(rc) && ops->remakable(ctx, f->fd, f->sa, f->len, true));
+	if (rc && !is_stuck(rc))
+		return SEND_GIVE;
+	/* A program that ends it now ends a connection that stands. */
+	if (!rc && ops->identity(ctx, f->fd) == f->identity)
+		return SEND_AGAIN;
+	*error = f->error;
+	return broke_off(ops, ctx, f, so_far, rc);
 }
 
 enum send_answer engine_send_failed(const struct engine_ops *ops, void *ctx,
@@ -164,7 +202,7 @@ enum send_answer engine_send_failed(const struct engine_ops *ops, void *ctx,
 }
 
 void engine_send_ended(const struct engine_ops *ops, void *ctx, const struct target *t,
-                       const struct so_far *so_far, int error)
+                       const struct so_far *so_far, int error, enum reason reason)
 {
 	struct story s;
 
@@ -172,7 +210,7 @@ void engine_send_ended(const struct engine_ops *ops, void *ctx, const struct tar
 		return;
 	tell(&s, ops, ctx, t, so_far);
 	if (error)
-		retry_end(&s.r, (struct err){ ERR_ERRNO, error }, REASON_NOT_RETRYABLE);
+		retry_end(&s.r, (struct err){ ERR_ERRNO, error }, reason);
 	else
 		retry_succeeded(&s.r);
 }

@@ -24,6 +24,7 @@ struct send_failure {
 	int fd;
 	bool blocking;
 	bool replay;               /* what was sent over it is kept: send it again */
+	uint64_t identity;         /* SEND_BROKEN: of the socket */
 	const struct sockaddr *sa; /* SEND_BROKEN: where it was connected to */
 	socklen_t len;
 	const struct target *t;
@@ -48,8 +49,8 @@ enum send_answer engine_send_failed(const struct engine_ops *ops, void *ctx,
                                     int *error);
 
 /* The call has ended: with success (0), or with an error that is none of the
- * above. Logs, if something was retried. */
+ * above, for <reason>. Logs, if something was retried. */
 void engine_send_ended(const struct engine_ops *ops, void *ctx, const struct target *t,
-                       const struct so_far *so_far, int error);
+                       const struct so_far *so_far, int error, enum reason reason);
 
 #endif

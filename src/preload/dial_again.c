@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "preload/waits.h"
 
 /* What a connect under way is asked first: ANSWER_CALL, or *error is the answer.
  * On a descriptor that was made blocking meanwhile the kernel waits, and so do
@@ -21,7 +22,7 @@ static enum answer ask(int fd, int *error)
 	enum answer answer = pending_ask(&preload_ops, &hold, fd, error);
 
 	while (answer == ANSWER_PENDING && !probe_nonblocking(fd)) {
-		if (wrap_poll(&p, 1, -1) < 0) {
+		if (waits_poll(&p, 1, -1) < 0) {
 			*error = errno;
 			if (*error != EINTR || signal_may_interrupt())
 				return ANSWER_ERROR;

@@ -2,6 +2,7 @@
 #include "preload/inject.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -57,11 +58,23 @@ void inject_postfork_child(void)
 		atomic_store(&seed, thread_random());
 }
 
-enum proto inject_proto(int family, int type)
+/* Not by the type: a raw socket, or netlink's, is a datagram's as well. */
+enum proto inject_proto(int fd)
 {
-	if (family == AF_UNIX)
+	int domain = -1;
+	int protocol = -1;
+	socklen_t len = sizeof(int);
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 ||
+	    sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0)
+		return PROTO_OTHER;
+	if (domain == AF_UNIX)
 		return PROTO_UNIX;
-	return type == SOCK_DGRAM ? PROTO_UDP : PROTO_TCP;
+	if (domain != AF_INET && domain != AF_INET6)
+		return PROTO_OTHER;
+	if (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP)
+		return PROTO_TCP;
+	return protocol == IPPROTO_UDP ? PROTO_UDP : PROTO_OTHER;
 }
 
 /* Programs connect datagram sockets to ask for a route; who wants those to fail
@@ -160,7 +173,7 @@ static LR_NOINLINE bool ask_connect(int fd, const struct sockaddr *sa, socklen_t
 	                           .host = name.id ? name.name : NULL,
 	                           .addr = &addr,
 	                           .port = addr.family == AF_UNIX ? -1 : addr.port,
-	                           .proto = inject_proto(addr.family, type) };
+	                           .proto = inject_proto(fd) };
 	inject_ask(&call, sum);
 	return true;
 }
@@ -178,10 +191,17 @@ static enum wake sit_out(int64_t delay)
 
 bool inject_first(int fd, const struct sockaddr *sa, socklen_t len, int *error)
 {
+	int64_t limit = probe_send_timeout(fd);
 	struct injection sum;
 
 	if (!ask_connect(fd, sa, len, !probe_nonblocking(fd), &sum))
 		return false;
+	if (limit != DUR_NONE && sum.delay >= limit) {
+		/* As in inject_attempt(). */
+		sit_out(limit);
+		*error = EINPROGRESS;
+		return true;
+	}
 	/* What a signal cuts short is the delay: an EINTR would say that the
 	 * attempt goes on in the kernel. */
 	if (sum.delay)

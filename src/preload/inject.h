@@ -80,7 +80,7 @@ struct inject_call {
 /* Asks all faults, counts and logs; does not wait. */
 void inject_ask(const struct inject_call *call, struct injection *sum);
 
-/* Of a socket of <type> in family <family>. */
-enum proto inject_proto(int family, int type);
+/* What socket <fd> talks. */
+enum proto inject_proto(int fd);
 
 #endif

@@ -7,6 +7,7 @@
  * wait shows the socket hung up. All but the first is the kernel's own doing.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
@@ -53,9 +54,18 @@ struct send_call {
 	size_t len;
 };
 
+/* Both ways are shut: what the kernel says now is what follows on a reset. */
+static bool is_over(int fd)
+{
+	struct pollfd p = { .fd = fd };
+
+	return real.poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
 static LR_NOINLINE void ask(const struct send_call *s, int type, struct injection *sum)
 {
-	struct inject_call call = { .stream = type == SOCK_STREAM, .len = s->len };
+	struct inject_call call = { .stream = type == SOCK_STREAM && !is_over(s->fd),
+		                    .len = s->len };
 	struct name_entry name;
 	struct addr a;
 
@@ -70,7 +80,7 @@ static LR_NOINLINE void ask(const struct send_call *s, int type, struct injectio
 	                           .port = a.family == AF_INET || a.family == AF_INET6
 	                                           ? a.port
 	                                           : -1,
-	                           .proto = inject_proto(a.family, type) };
+	                           .proto = inject_proto(s->fd) };
 	inject_ask(&call, sum);
 }
 

@@ -47,6 +47,7 @@ struct io {
 	/* Of again.c: */
 	struct so_far so_far;
 	struct peer peer;  /* whom it goes to, if .so_far.attempt > 0 */
+	bool remade;       /* its connection was made again, and the call goes on */
 };
 
 /* The socket's own limit for one call, ns; DUR_NONE. */
@@ -54,6 +55,13 @@ int64_t io_time_limit(const struct io *io);
 
 /* O_NONBLOCK, or MSG_DONTWAIT. */
 bool io_must_not_wait(const struct io *io);
+
+/*
+ * Before the real call, while what is sent is kept (FDTAB_REPLAY): if some of it is
+ * still to be sent again, that goes first. Waits for it on a blocking socket, before
+ * a write. False: the call fails with errno.
+ */
+bool again_before(struct io *io);
 
 /*
  * The real call has failed with <error>, and no connect is under way that it
@@ -71,7 +79,8 @@ bool again_failed(struct io *io, int error);
 int again_option(int fd, int error);
 
 /* The real call has returned <rc> >= 0: for a call that failed before, and while
- * what is sent is kept (FDTAB_REPLAY). */
-void again_succeeded(struct io *io, ssize_t rc);
+ * what is sent is kept (FDTAB_REPLAY). False: what it sent made nonsense of what
+ * was to be sent again; the connection is gone, the call fails with errno. */
+bool again_succeeded(struct io *io, ssize_t rc);
 
 #endif

@@ -22,6 +22,7 @@
 #include "preload/signal.h"
 #include "preload/target.h"
 #include "state/fdtab.h"
+#include "state/peers.h"
 #include "state/replay.h"
 
 /* How long the beginning of an attempt holds signals back. */
@@ -220,9 +221,9 @@ static bool op_change_family(void *ctx, int fd, uint8_t family, bool in_place, b
 	return replace_family(fd, family, in_place, mapped);
 }
 
-static unsigned op_resolve(void *ctx, const char *host, bool wait, struct name_ip *ips)
+static unsigned op_resolve(void *ctx, const char *host, int64_t limit, struct name_ip *ips)
 {
-	return places_resolve(ctx, host, wait, ips);
+	return places_resolve(ctx, host, limit, ips);
 }
 
 static int op_listening(void *ctx, const struct addr *a)
@@ -286,13 +287,19 @@ static int op_take_error(void *ctx, int fd)
 	return sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : 0;
 }
 
+/* A program that is told by SIGIO knows of a failure before we do, and waits past
+ * us for what comes next. */
+static bool is_signalled(int fd)
+{
+	int flags = sys_fcntl(fd, F_GETFL, 0);
+
+	return flags >= 0 && (flags & O_ASYNC);
+}
+
 static enum condition op_condition(void *ctx, int fd)
 {
 	(void)ctx;
-	/* A program that is told by SIGIO knows of a failure before we do. */
-	if (sys_fcntl(fd, F_GETFL, 0) & O_ASYNC)
-		return CONDITION_OTHER;
-	return probe_condition(fd);
+	return is_signalled(fd) ? CONDITION_OTHER : probe_condition(fd);
 }
 
 static bool op_remakable(void *ctx, int fd, const struct sockaddr *sa, socklen_t len, bool replay)
@@ -302,37 +309,65 @@ static bool op_remakable(void *ctx, int fd, const struct sockaddr *sa, socklen_t
 	(void)ctx;
 	if (replay && !replay_given(fd, probe_identity(fd), &sent))
 		return false;
-	return probe_over(fd, sa, len, sent);
+	return probe_over(fd, sa, len, sent) && !is_signalled(fd);
 }
 
-/* What cannot be sent now is sent later; a peer that is gone raises no signal for
- * what the program sent long ago. */
-static long send_some(void *fd, const void *data, size_t len)
+static bool op_wanted(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
 {
-	return sys_sendto(*(int *)fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	struct peer peer;
+
+	(void)ctx;
+	return peers_find(fd, &peer) && peer.len == len && memcmp(&peer.to, sa, len) == 0;
 }
 
-static void wait_for_room(struct signal_hold *hold, int fd)
+static void op_end(void *ctx, int fd)
+{
+	(void)ctx;
+	sys_shutdown(fd, SHUT_RDWR);
+}
+
+/*
+ * What cannot be sent now is sent later; a peer that is gone raises no signal for
+ * what the program sent long ago. Another thread may have been in the middle of a
+ * call of its own: with the last byte it is asked whether these are all.
+ */
+static long send_some(void *fd, const void *data, size_t len, size_t given)
+{
+	long n = sys_sendto(*(int *)fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	uint64_t taken;
+
+	if (n == (long)len && probe_taken(*(int *)fd, &taken) && taken != given + len)
+		return -ECANCELED;
+	return n;
+}
+
+/* 0: there may be some; else why it is not waited for. */
+static int wait_for_room(struct signal_hold *hold, int fd, int64_t until)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int64_t left = until ? dur_sub(until, sys_monotonic()) : 0;
 	int saved = errno;
+	bool interrupted;
 
+	if (left <= 0 || signal_stopping())
+		return EAGAIN;
 	signal_let(hold);
-	real.poll(&p, 1, 1000);
+	interrupted = real.poll(&p, 1, left < DUR_S ? wait_ms(left) : 1000) < 0 &&
+	              errno == EINTR && signal_may_interrupt();
 	signal_hold_again(hold);
 	errno = saved;
+	return interrupted ? EINTR : 0;
 }
 
-static int op_replay(void *ctx, int fd, bool wait)
+static int op_replay(void *ctx, int fd, uint64_t identity, int64_t until)
 {
+	int error;
 	long n;
 
-	while ((n = replay_step(fd, send_some, &fd)) != 0) {
-		if (n > 0)
-			continue;
-		if (n != -EAGAIN || !wait || signal_stopping())
-			return (int)-n;
-		wait_for_room(ctx, fd);
+	while ((n = replay_step(fd, identity, send_some, &fd)) != 0) {
+		error = n == -EAGAIN ? wait_for_room(ctx, fd, until) : n < 0 ? (int)-n : 0;
+		if (error)
+			return error;
 	}
 	return 0;
 }
@@ -457,7 +492,8 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 		.listening = op_listening, .enter = op_enter, \
 		.leave = op_leave, .target = op_target, .start = op_start, \
 		.take_error = op_take_error, .condition = op_condition, .remakable = op_remakable, \
-		.replay = op_replay, .epoll_ctl = op_epoll_ctl, .alone = op_alone, \
+		.wanted = op_wanted, .end = op_end, .replay = op_replay, \
+		.epoll_ctl = op_epoll_ctl, .alone = op_alone, \
 		.entry_time = op_entry_time, .now = op_now, .wait = op_wait, \
 		.stopping = op_stopping, .random = op_random, \
 		.log = op_log, .log_wants = op_log_wants, \

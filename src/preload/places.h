@@ -8,25 +8,32 @@
 #include "preload/signal.h"
 
 /*
- * ops->resolve. With <wait>, looks <host> up, unless the thread had signals
- * blocked before <hold>: then this may be a handler, in which the resolver must
- * not run. Signals stay held back meanwhile, since a handler that jumped out
- * would leave the resolver's locks, so each server gets PLACES_PATIENCE once.
+ * ops->resolve. Looks <host> up, for about <limit> ns, unless that is known from the
+ * last minute, has failed in the last 30 s, is less than a second, or the thread had
+ * signals blocked before <hold>: then this may be a handler, in which the resolver
+ * must not run. Signals stay held back meanwhile, since a handler that jumped out
+ * would leave the resolver's locks; those that have come are let through first.
  * What a look-up answers is kept for those that may not wait.
  */
-#define PLACES_PATIENCE (2 * DUR_S)
-unsigned places_resolve(struct signal_hold *hold, const char *host, bool wait,
+unsigned places_resolve(struct signal_hold *hold, const char *host, int64_t limit,
                         struct name_ip *ips);
 
 /*
  * The program has looked <host> up (<port> -1: not known) and so can wait: looks
- * up what <host> is redirected to, and what places_resolve() has been asked for
- * in vain. errno untouched.
+ * up, for about PLACE_PATIENCE altogether, what <host> is redirected to, its
+ * fallbacks that were never looked up, and what places_resolve() has been asked for
+ * in vain. Not in observe mode. errno untouched.
  */
 void places_after_lookup(const char *host, int port);
 
 /* A look-up of ours is wanted at the next chance. One load. */
 bool places_wanted(void);
+
+/* Whether the process knows the address of <t>, whose rule goes by a name, by
+ * another name as well, which the rule does not match: then nobody can say whose
+ * connect this is, and the places of the rule are left alone. Logs it once. errno
+ * untouched. */
+bool places_ambiguous(const struct target *t);
 
 /*
  * Where the connect of <fd> to <t> is redirected, in the form that <fd> can

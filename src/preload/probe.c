@@ -59,16 +59,23 @@ int64_t probe_send_timeout(int fd)
 /* TCP's states as TCP_INFO tells them. */
 enum { TCP_STATE_SYN_SENT = 2, TCP_STATE_SYN_RECV = 3, TCP_STATE_CLOSE = 7 };
 
-/* Nothing was received, and <sent> bytes went out or are waiting to. A FIN counts
- * as a byte: in what was received, and in what was acknowledged (next to the SYN,
- * which counts on the side that connected). */
+/* How many bytes went out or are waiting to; false if the kernel does not count. */
+static bool count_taken(const struct tcp_info *info, socklen_t len, uint64_t *taken)
+{
+	*taken = info->tcpi_bytes_sent - info->tcpi_bytes_retrans + info->tcpi_notsent_bytes;
+	return len >= offsetof(struct tcp_info, tcpi_bytes_retrans) + 8;
+}
+
+/* Nothing was received, and <sent> bytes were taken. A FIN counts as a byte: in what
+ * was received, and in what was acknowledged. There the SYN of the side that
+ * connected counts, too: of an accepted socket nothing is acknowledged yet. */
 static bool has_only_sent(const struct tcp_info *info, socklen_t len, uint64_t sent)
 {
-	return len >= offsetof(struct tcp_info, tcpi_bytes_retrans) + 8 &&
-	       info->tcpi_bytes_received == 0 &&
-	       info->tcpi_bytes_sent - info->tcpi_bytes_retrans + info->tcpi_notsent_bytes ==
-	               sent &&
-	       (sent || info->tcpi_data_segs_out == 0) && info->tcpi_bytes_acked <= sent + 1;
+	uint64_t taken;
+
+	return count_taken(info, len, &taken) && taken == sent &&
+	       info->tcpi_bytes_received == 0 && (sent || info->tcpi_data_segs_out == 0) &&
+	       info->tcpi_bytes_acked >= 1 && info->tcpi_bytes_acked <= sent + 1;
 }
 
 /* Whether a connection was ever made on the closed socket. */
@@ -113,6 +120,15 @@ bool probe_over(int fd, const struct sockaddr *sa, socklen_t len, uint64_t sent)
 	return is_tcp(fd) && sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
 	       info.tcpi_state == TCP_STATE_CLOSE && was_connected(&info) &&
 	       has_only_sent(&info, size, sent) && peer_is(fd, sa, len);
+}
+
+bool probe_taken(int fd, uint64_t *taken)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t len = sizeof(info);
+
+	return is_tcp(fd) && sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       count_taken(&info, len, taken);
 }
 
 static enum condition tcp_condition(int fd)
@@ -221,9 +237,9 @@ static void fill_request(struct request *r, int family, uint16_t port)
 }
 
 /* Whether a listener bound to <src> takes connections to <a>. A v6 wildcard
- * counts for v4 too: whether it is v6-only is not always told, and taking a
- * listener for possible errs to the side of not waiting. */
-static bool takes(int family, const __be32 *src, const struct addr *a)
+ * counts for v4 too, unless it is said to be <v6_only>: that is not always told, and
+ * taking a listener for possible errs to the side of not waiting. */
+static bool takes(int family, const __be32 *src, bool v6_only, const struct addr *a)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	struct sockaddr_in four = { .sin_family = AF_INET };
@@ -240,8 +256,20 @@ static bool takes(int family, const __be32 *src, const struct addr *a)
 	if (!ok)
 		return false;
 	if (addr_is_any(&bound))
-		return bound.family == a->family || family == AF_INET6;
+		return bound.family == a->family || (family == AF_INET6 && !v6_only);
 	return addr_same_ip(&bound, a);
+}
+
+/* IPV6_V6ONLY of the socket that <m> is about. */
+static bool is_v6_only(const struct nlmsghdr *h, const struct inet_diag_msg *m)
+{
+	const struct rtattr *r = (const struct rtattr *)(m + 1);
+	int len = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*m));
+
+	for (; RTA_OK(r, len); r = RTA_NEXT(r, len))
+		if (r->rta_type == INET_DIAG_SKV6ONLY && RTA_PAYLOAD(r) >= 1)
+			return *(const uint8_t *)RTA_DATA(r) != 0;
+	return false;
 }
 
 /* One reply: 1 found, 0 the end, -1 go on, -2 trouble. */
@@ -256,7 +284,7 @@ static int read_reply(char *reply, size_t len, int family, const struct addr *a)
 			return 0;
 		if (h->nlmsg_type == NLMSG_ERROR)
 			return -2;
-		if (ntohs(m->id.idiag_sport) == a->port && takes(family, m->id.idiag_src, a))
+		if (ntohs(m->id.idiag_sport) == a->port && takes(family, m->id.idiag_src, is_v6_only(h, m), a))
 			return 1;
 	}
 	return -1;
@@ -328,7 +356,7 @@ static int read_line(const char *line, int family, const struct addr *a)
 	for (unsigned i = 0; i < 4; i++, p++)
 		port = port << 4 | (*p <= '9' ? (uint32_t)(*p - '0') : (uint32_t)(*p - 'A') + 10);
 	p = strchr(p + 1, ' ');
-	return p && p[1] == '0' && p[2] == 'A' && port == a->port && takes(family, src, a);
+	return p && p[1] == '0' && p[2] == 'A' && port == a->port && takes(family, src, false, a);
 }
 
 static LR_NOINLINE int search_proc(const char *path, int family, const struct addr *a)

@@ -42,6 +42,10 @@ int64_t probe_send_timeout(int fd);
  * does not show). */
 bool probe_over(int fd, const struct sockaddr *sa, socklen_t len, uint64_t sent);
 
+/* How many bytes the kernel has taken for the present connection of TCP socket
+ * <fd>; false if it does not tell. */
+bool probe_taken(int fd, uint64_t *taken);
+
 /* What the stream socket <fd> has come to. "Never connected" is what TCP_INFO
  * says of a socket that no round trip was measured on; a disconnect resets that
  * (measured). Multipath TCP is CONDITION_OTHER. */

@@ -25,7 +25,7 @@ enum gate {
 	GATE_BEFORE_LOOKUP = 16,
 	GATE_REPORT = 32,        /* what loading found is still to be logged */
 	GATE_INJECT = 64,        /* faults are injected: see inject.h */
-	GATE_AFTER_LOOKUP = 128, /* a rule redirects to a name */
+	GATE_AFTER_LOOKUP = 128, /* a rule has a place that goes by a name */
 	GATE_ATTEMPT = GATE_BEFORE_CONNECT | GATE_INJECT,
 	GATE_PASS = GATE_UNINIT | GATE_OFF /* what runtime_enter() leaves: pass through */
 };
@@ -79,6 +79,15 @@ void runtime_postfork_child(void);
 
 /* A number that differs between threads alive at one time. No system call. */
 uintptr_t thread_key(void);
+
+/* This thread has made a wait (poll, select, epoll_wait ...) since its last connect:
+ * it may have more to do than the read that it makes next. */
+extern LR_TLS bool thread_has_waited LR_HIDDEN;
+
+static inline void thread_waits(void)
+{
+	thread_has_waited = true;
+}
 
 /* Random bits of this thread's own generator: seeded from the kernel at first
  * use, and again after fork, so that forked workers do not march in step. */

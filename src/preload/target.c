@@ -2,6 +2,7 @@
 #include "preload/target.h"
 
 #include "policy/match.h"
+#include "preload/places.h"
 #include "preload/runtime.h"
 
 bool target_find(struct target *t, const struct sockaddr *sa, socklen_t len, uintptr_t thread)
@@ -27,5 +28,7 @@ bool target_find_for(struct target *t, const struct sockaddr *sa, socklen_t len,
 	t->rule = match_rule(&c->set, &d);
 	t->policy = t->rule ? t->rule->policy : runtime_default_policy(c);
 	t->mode = runtime_mode(c);
+	if (t->rule && t->rule->plain && places_ambiguous(t))
+		t->rule = t->rule->plain;
 	return true;
 }

@@ -23,6 +23,7 @@
 #ifndef LIBRETRY_PRELOAD_WAITS_H
 #define LIBRETRY_PRELOAD_WAITS_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,6 +107,9 @@ bool waits_whole(const struct wait_clock *w);
  * The instants next to the real call stay open.
  */
 void waits_round(struct wait_clock *w);
+
+/* poll() as the program's, which makes the retries, for a wait of our own. */
+int waits_poll(struct pollfd *fds, nfds_t n, int timeout);
 
 /*
  * Zeroed memory for a large copy of the program's set; NULL if there is none. A

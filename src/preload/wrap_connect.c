@@ -26,6 +26,7 @@
 #include "state/habit.h"
 #include "state/peers.h"
 #include "state/replay.h"
+#include "state/tried.h"
 
 static void passed(const struct target *t, int error, enum reason reason)
 {
@@ -112,6 +113,13 @@ static LR_NOINLINE void note_attempt(const struct sockaddr *sa, socklen_t len)
 		habit_attempt(&a);
 }
 
+/* What this thread waited for before is no concern of this connection's. */
+static inline void note_peer(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread)
+{
+	thread_has_waited = false;
+	peers_note(fd, sa, len, thread);
+}
+
 int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int64_t attempt_timeout)
 {
@@ -126,7 +134,7 @@ int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	if (gate_idle() || gate_open()) {
 		if (lr_unlikely(habit_watching()))
 			note_attempt(sa, len);
-		peers_note(fd, sa, len, call.thread);
+		note_peer(fd, sa, len, call.thread);
 		pending_begin(&preload_ops, NULL, &call);
 	}
 	errno = EINPROGRESS;
@@ -149,7 +157,7 @@ static LR_NOINLINE int failed_at_once(int fd, const struct sockaddr *sa, socklen
 	if (rc == error)
 		passed(t, error, REASON_NONBLOCKING);
 	else
-		peers_note(fd, sa, len, call.thread);
+		note_peer(fd, sa, len, call.thread);
 	return rc;
 }
 
@@ -249,7 +257,7 @@ static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	}
 	if (failed(fd, sa, len, began, entry_errno) != 0)
 		return -1;
-	peers_note(fd, sa, len, thread_key());
+	note_peer(fd, sa, len, thread_key());
 	return 0;
 }
 
@@ -401,9 +409,12 @@ static LR_NOINLINE void report_pending(int fd, const struct sockaddr *sa, sockle
 static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	int saved = errno;
+	struct addr a;
 
 	if (habit_watching())
 		note_attempt(sa, len);
+	if (addr_from_sockaddr(&a, sa, len))
+		tried_success_at(&a);
 	if (names_any_pending())
 		report_pending(fd, sa, len);
 	errno = saved;
@@ -411,8 +422,8 @@ static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, sockle
 
 static inline void connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	peers_note(fd, sa, len, thread_key());
-	if (lr_unlikely(names_any_pending() || habit_watching()))
+	note_peer(fd, sa, len, thread_key());
+	if (lr_unlikely(names_watching()))
 		tell_connected(fd, sa, len);
 }
 

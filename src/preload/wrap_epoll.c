@@ -277,6 +277,7 @@ static LR_NOINLINE int slow_pwait2(int epfd, struct epoll_event *events, int max
 
 int wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.epoll_wait(epfd, events, max, timeout);
 	return slow_wait_ms(epfd, events, max, timeout);
@@ -285,6 +286,7 @@ int wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 int wrap_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.epoll_pwait(epfd, events, max, timeout, mask);
 	return slow_pwait(epfd, events, max, timeout, mask);
@@ -293,6 +295,7 @@ int wrap_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
 int wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max,
                       const struct timespec *timeout, const sigset_t *mask)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.epoll_pwait2(epfd, events, max, timeout, mask);
 	return slow_pwait2(epfd, events, max, timeout, mask);

@@ -7,7 +7,8 @@
  * A vfork child shares our memory, not our descriptors. While a connect is
  * retried it is told by getpid(); elsewhere that would be a system call too
  * many, so there a child that closes a number takes the parent's knowledge of
- * its epoll registrations with it, which later connects on it then lack.
+ * its epoll registrations and of its peer with it, which later connects on it
+ * then lack; a connection that breaks afterwards is not made again.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -54,12 +55,21 @@ static void forget(int fd)
 	fdtab_forget(fd, &ref, &alone);
 }
 
+/* What is kept of a number that goes. Not the parent's, in a vfork child. If its
+ * peer has got but a part of it, that shall not end as if it were the whole. */
+static LR_NOINLINE void drop_kept(int fd, bool open)
+{
+	if (replay_knows(fd) && runtime_owns_process() && !replay_drop(fd) && open)
+		preload_ops.dissolve(NULL, fd);
+}
+
 static LR_NOINLINE int close_known(int fd)
 {
 	if (unbound())
 		runtime_init();
+	peers_forget(fd);
 	if (fdtab_word() & FDTAB_REPLAY)
-		replay_drop(fd);
+		drop_kept(fd, true);
 	if (has_record(fd)) {
 		if (runtime_owns_process())
 			abandon(fd);
@@ -73,6 +83,9 @@ int wrap_close(int fd)
 {
 	if (lr_unlikely((fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY)) || fdtab_knows(fd)))
 		return close_known(fd);
+	/* A number that is given out again may be accepted from the same peer. */
+	if (fdtab_word() & FDTAB_PEERS)
+		peers_forget(fd);
 	return real.close(fd);
 }
 
@@ -145,7 +158,7 @@ static void copied(int from, int to)
 	if (lr_unlikely(fdtab_word() & FDTAB_PEERS))
 		peers_copy(from, to);
 	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))
-		replay_drop(to);
+		drop_kept(to, false);
 	if (lr_unlikely(has_record(from) || has_record(to))) {
 		if (!runtime_owns_process())
 			return;

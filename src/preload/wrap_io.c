@@ -15,6 +15,7 @@
 #include "preload/io.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "preload/waits.h"
 
 static bool fails(int error)
 {
@@ -44,7 +45,7 @@ static bool wait_for(struct io *io)
 	}
 	do {
 		left = wait_left(&preload_ops, &hold, io->deadline);
-		rc = left > 0 ? wrap_poll(&p, 1, wait_ms(left)) : 0;
+		rc = left > 0 ? waits_poll(&p, 1, wait_ms(left)) : 0;
 		interrupted = rc < 0 && errno == EINTR;
 		/* With a time limit the kernel never goes on with these calls
 		 * after a handler, SA_RESTART or not (signal(7)). */
@@ -67,15 +68,14 @@ static bool is_pending(int fd)
 	return fdtab_is_dup(fd);
 }
 
-/* True: make the real call, then call after(). False: fail with errno. */
-static bool before(struct io *io)
+/* A connect is under way. True: make the real call. */
+static bool ask_first(struct io *io)
 {
 	struct signal_hold hold;
 	struct pend_ref ref;
 	int error;
 
-	io->pending = gate_open() && is_pending(io->fd);
-	while (io->pending) {
+	for (;;) {
 		switch (pending_ask(&preload_ops, &hold, io->fd, &error)) {
 		case ANSWER_ERROR:
 			return fails(error);
@@ -91,7 +91,15 @@ static bool before(struct io *io)
 			return true;
 		}
 	}
-	return true;
+}
+
+/* True: make the real call, then call after(). False: fail with errno. */
+static bool before(struct io *io)
+{
+	io->pending = gate_open() && is_pending(io->fd);
+	if (io->pending && !ask_first(io))
+		return false;
+	return !(fdtab_word() & FDTAB_REPLAY) || again_before(io);
 }
 
 /* Errors that tell nothing of how the connect ended: it goes on, or they are of
@@ -127,18 +135,20 @@ static void learnt(struct io *io, ssize_t rc)
 		pending_connected(&preload_ops, &hold, io->fd);
 }
 
-/* The real call returned <rc>. True: its failure is not for the program; once
+/* The real call returned *rc. True: its failure is not for the program; once
  * more from before(). */
-static bool after(struct io *io, ssize_t rc)
+static bool after(struct io *io, ssize_t *rc)
 {
 	struct signal_hold hold;
 	int error = errno;
 
-	if (rc >= 0) {
+	if (*rc >= 0) {
 		if (io->pending)
-			learnt(io, rc);
-		again_succeeded(io, rc);
-		errno = io->entry_errno;
+			learnt(io, *rc);
+		if (again_succeeded(io, *rc))
+			errno = io->entry_errno;
+		else
+			*rc = -1;
 		return false;
 	}
 	if (io->pending && dissolved_meanwhile(io, error))
@@ -164,16 +174,16 @@ static bool must_ask(const struct io *io)
 	static LR_NOINLINE ret name##_loop(UNPACK params, bool made) \
 	{ \
 		struct io io = { .fd = fd, .entry_errno = errno, __VA_ARGS__ }; \
-		ret rc = -1; \
+		ssize_t rc = -1; \
 \
-		if (made && !after(&io, rc)) \
-			return rc; \
+		if (made && !after(&io, &rc)) \
+			return -1; \
 		do { \
 			if (!before(&io)) \
 				return -1; \
 			rc = call; \
-		} while (after(&io, rc)); \
-		return rc; \
+		} while (after(&io, &rc)); \
+		return (ret)rc; \
 	}
 
 /*
@@ -203,9 +213,8 @@ static bool must_ask(const struct io *io)
 		return rc; \
 	return name##_loop(KEPT_##n args, true)
 
-#define WRAP_SEND(ret, name, params, n, args, ...) \
-	LOOP(ret, name, params, must_ask(&io) ? inject_##name args : real.name args, \
-	     .way = WRITES, __VA_ARGS__) \
+#define WRAP_WRITE(ret, name, params, n, args, call, ...) \
+	LOOP(ret, name, params, call, .way = WRITES, __VA_ARGS__) \
 \
 	LR_NO_CANARY ret wrap_##name params \
 	{ \
@@ -213,6 +222,10 @@ static bool must_ask(const struct io *io)
 			return name##_loop(UNPACK args, false); \
 		CALL(ret, name, n, args); \
 	}
+
+#define WRAP_SEND(ret, name, params, n, args, ...) \
+	WRAP_WRITE(ret, name, params, n, args, \
+	           must_ask(&io) ? inject_##name args : real.name args, __VA_ARGS__)
 
 /* Before anything was connected no failure of a read matters. */
 #define WRAP_READ(ret, name, params, n, args, ...) \
@@ -268,3 +281,52 @@ WRAP_READ(ssize_t, read, (int fd, void *buf, size_t len), 3, (fd, buf, len), .fl
 WRAP_READ(ssize_t, __read_chk, (int fd, void *buf, size_t len, size_t size),
           4, (fd, buf, len, size), .flags = NULL)
 WRAP_READ(ssize_t, readv, (int fd, const struct iovec *iov, int n), 3, (fd, iov, n), .flags = NULL)
+
+/* What goes past the program's memory cannot be kept. */
+WRAP_WRITE(ssize_t, sendfile, (int fd, int from, off_t *at, size_t len), 4, (fd, from, at, len),
+           real.sendfile(fd, from, at, len), .form = NOTHING)
+WRAP_WRITE(ssize_t, sendfile64, (int fd, int from, off64_t *at, size_t len),
+           4, (fd, from, at, len), real.sendfile64(fd, from, at, len), .form = NOTHING)
+
+/* One of the two is a pipe, and which one nobody asks: whether the other is a socket
+ * that we know, memory tells. */
+static bool is_source(int from, int fd)
+{
+	struct pend_ref ref;
+	struct peer peer;
+
+	return !fdtab_find(fd, &ref) && !peers_find(fd, &peer) &&
+	       (fdtab_find(from, &ref) || peers_find(from, &peer));
+}
+
+static LR_NOINLINE ssize_t splice_loop(int from, off64_t *from_at, int fd, off64_t *at, size_t len,
+                                       unsigned flags, bool made)
+{
+	bool source = is_source(from, fd);
+	struct io io = { .fd = source ? from : fd,
+		         .way = source ? READS : WRITES,
+		         .entry_errno = errno };
+	ssize_t rc = -1;
+
+	if (made && !after(&io, &rc))
+		return -1;
+	do {
+		if (!before(&io))
+			return -1;
+		rc = real.splice(from, from_at, fd, at, len, flags);
+	} while (after(&io, &rc));
+	return rc;
+}
+
+LR_NO_CANARY ssize_t wrap_splice(int from, off64_t *from_at, int fd, off64_t *at, size_t len,
+                                 unsigned flags)
+{
+	if (!gate_idle_sends())
+		return splice_loop(from, from_at, fd, at, len, flags, false);
+	KEEP_6(from, from_at, fd, at, len, flags);
+	ssize_t rc = real.splice(from, from_at, fd, at, len, flags);
+
+	if (lr_likely(rc >= 0))
+		return rc;
+	return splice_loop(KEPT_6(from, from_at, fd, at, len, flags), true);
+}

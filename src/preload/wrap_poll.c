@@ -216,6 +216,11 @@ static LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
 	return slow(&c); /* which sets .clock */
 }
 
+int waits_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	return slow_poll(fds, n, timeout);
+}
+
 static LR_NOINLINE int slow_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                                   const sigset_t *mask)
 {
@@ -245,6 +250,7 @@ static LR_NOINLINE int slow_ppoll_chk(struct pollfd *fds, nfds_t n,
 
 int wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.poll(fds, n, timeout);
 	return slow_poll(fds, n, timeout);
@@ -252,6 +258,7 @@ int wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 
 int wrap___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.__poll_chk(fds, n, timeout, size);
 	return slow_poll_chk(fds, n, timeout, size);
@@ -259,6 +266,7 @@ int wrap___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
 
 int wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.ppoll(fds, n, timeout, mask);
 	return slow_ppoll(fds, n, timeout, mask);
@@ -267,6 +275,7 @@ int wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, con
 int wrap___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                      const sigset_t *mask, size_t size)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.__ppoll_chk(fds, n, timeout, mask, size);
 	return slow_ppoll_chk(fds, n, timeout, mask, size);

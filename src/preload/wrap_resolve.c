@@ -156,15 +156,29 @@ static struct err make_gai(void *args, int *sys_errno)
 
 static LR_NOINLINE void remember_gai(const char *node, const struct addrinfo *list)
 {
-	struct name_ip ips[NAMES_ADDRS];
+	struct name_list all;
 	struct name_ip ip;
-	unsigned count = 0;
 
+	all.count = all.more = 0;
 	/* The bound is for a list that a broken module made circular. */
 	for (unsigned i = 0; list && i < 1024; list = list->ai_next, i++)
 		if (list->ai_addr && name_ip_from(&ip, list->ai_addr, list->ai_addrlen))
-			count = name_ip_add(ips, count, &ip);
-	names_remember(node, ips, count, thread_key());
+			name_list_add(&all, &ip);
+	names_remember(node, &all, thread_key(), clock_at_entry());
+}
+
+/* The answer is what was asked with; the connect that follows is to no name. */
+static LR_NOINLINE bool remember_literal(const char *node)
+{
+	struct name_ip ip;
+	struct addr a;
+
+	if (!addr_parse_ip(&a, node))
+		return false;
+	ip.family = a.family;
+	memcpy(ip.ip, a.ip, sizeof(ip.ip));
+	names_remember_literal(&ip, thread_key());
+	return true;
 }
 
 int wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -180,11 +194,15 @@ int wrap_getaddrinfo(const char *node, const char *service, const struct addrinf
 
 	if (lr_unlikely(gate))
 		gate = runtime_enter(false);
-	/* Nothing to ask anybody: numbers, or the local side. */
-	if ((gate & GATE_PASS) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST)))
+	/* Nothing to ask anybody: the local side, or numbers. */
+	if ((gate & GATE_PASS) || !node)
 		return real.getaddrinfo(node, service, hints, res);
+	if (hints && (hints->ai_flags & AI_NUMERICHOST)) {
+		remember_literal(node);
+		return real.getaddrinfo(node, service, hints, res);
+	}
 	e = resolve(&q, gate);
-	if (e.code == 0 && !is_literal(node)) {
+	if (e.code == 0 && !remember_literal(node)) {
 		remember_gai(node, *res);
 		chance(q.host, q.port, gate);
 	}
@@ -193,9 +211,9 @@ int wrap_getaddrinfo(const char *node, const char *service, const struct addrinf
 
 static LR_NOINLINE void remember_hostent(const char *name, const struct hostent *h)
 {
-	struct name_ip ips[NAMES_ADDRS];
-	unsigned count = 0;
+	struct name_list all;
 
+	all.count = all.more = 0;
 	if (h->h_addrtype != AF_INET && h->h_addrtype != AF_INET6)
 		return;
 	for (unsigned i = 0; i < 1024 && h->h_addr_list[i]; i++) {
@@ -209,9 +227,9 @@ static LR_NOINLINE void remember_hostent(const char *name, const struct hostent 
 			memcpy(&six.sin6_addr, h->h_addr_list[i], 16);
 		if (name_ip_from(&ip, v4 ? (struct sockaddr *)&four : (struct sockaddr *)&six,
 		                 v4 ? sizeof(four) : sizeof(six)))
-			count = name_ip_add(ips, count, &ip);
+			name_list_add(&all, &ip);
 	}
-	names_remember(name, ips, count, thread_key());
+	names_remember(name, &all, thread_key(), clock_at_entry());
 }
 
 /* The four forms of gethostbyname, told apart by what is set. */
@@ -307,7 +325,7 @@ static void by_host(struct host_args *args)
 		return;
 	}
 	resolve(&q, gate);
-	if (args->host && !is_literal(args->name)) {
+	if (args->host && !remember_literal(args->name)) {
 		remember_hostent(args->name, args->host);
 		chance(q.host, q.port, gate);
 	}

@@ -416,6 +416,7 @@ static LR_NOINLINE int slow_pselect(int n, fd_set *r, fd_set *w, fd_set *x,
 
 int wrap_select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *timeout)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.select(n, r, w, x, timeout);
 	return slow_select(n, r, w, x, timeout);
@@ -424,6 +425,7 @@ int wrap_select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *timeout)
 int wrap_pselect(int n, fd_set *r, fd_set *w, fd_set *x, const struct timespec *timeout,
                  const sigset_t *mask)
 {
+	thread_waits();
 	if (gate_idle_through())
 		return real.pselect(n, r, w, x, timeout, mask);
 	return slow_pselect(n, r, w, x, timeout, mask);

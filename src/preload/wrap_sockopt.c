@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* getsockopt(SO_ERROR), by which programs learn how their connect has ended, and
  * shutdown(), by which they end it. */
+#include <errno.h>
 #include <string.h>
 
 #include "engine/pending.h"
@@ -86,8 +87,22 @@ static LR_NOINLINE int shutdown_pending(int fd, int how)
 	return real.shutdown(fd, how);
 }
 
+/* The program says that it has sent all; of that a part is still to be sent again.
+ * If that cannot be done, the peer shall not take it for whole. */
+static LR_NOINLINE void finish_replay(int fd)
+{
+	struct io io = { .fd = fd, .way = WRITES };
+	int saved = errno;
+
+	if (!again_before(&io))
+		preload_ops.dissolve(NULL, fd);
+	errno = saved;
+}
+
 int wrap_shutdown(int fd, int how)
 {
+	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY) && how != SHUT_RD)
+		finish_replay(fd);
 	/* A connection that the program has ended is not made again. */
 	if (fdtab_word() & FDTAB_PEERS)
 		peers_forget(fd);

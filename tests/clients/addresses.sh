@@ -97,6 +97,61 @@ walker()
 	[ "$(cat "$CASE_DIR/count")" -eq 8 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
 }
 
+# A name with more addresses than are kept in full, the server at the last of them:
+# nobody waits on the way. NAME: far.test, whose addresses may be remote, or near.test.
+many_addresses()
+{
+	local i names='127.0.0.1 localhost testhost' server=192.0.2.20
+
+	need "$PYTHON"
+	for i in {1..20}; do
+		ip addr add "192.0.2.$i/32" dev lo || fail "cannot add an address"
+		names+="
+192.0.2.$i far.test
+127.0.1.$i near.test"
+	done
+	write_names "$names"
+	[ "$1" = far.test ] || server=127.0.1.20
+	start_server -a "$server" --http --count "$CASE_DIR/count"
+	undisturbed hello-from-late "${FOUR//NAME/$1}" LIBRETRY_BASE_DELAY=60s \
+		LIBRETRY_MAX_DELAY=60s LIBRETRY_DEADLINE=300s
+	[ "$OPENED" -eq 80 ] || fail "$OPENED connects, not 4 to each of the addresses"
+	[ "$(cat "$CASE_DIR/count")" -eq 8 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# The families one after the other, as Ruby and gethostbyname2() do it.
+families_apart()
+{
+	need "$PYTHON"
+	two_addresses
+	start_server --http --count "$CASE_DIR/count"
+	undisturbed hello-from-late "$APART" LIBRETRY_BASE_DELAY=60s LIBRETRY_MAX_DELAY=60s \
+		LIBRETRY_DEADLINE=300s
+}
+
+# Two servers of one name that take turns: who asks for one is not handed the other
+# because of what was tried before a success.
+turns()
+{
+	need "$PYTHON"
+	two_far
+	with_library "$TURNS"
+	bare "$TURNS"
+	same_as_bare
+	[ "$(log_count ' retry | moved ')" -eq 0 ] || fail "something was retried"
+}
+
+# crowd ADDRESS: six connects of one event loop to a name whose server is late.
+crowd()
+{
+	need "$PYTHON"
+	two_far
+	start_late -a "$1" --count "$CASE_DIR/count" --http
+	with_library "$CROWD" LIBRETRY_LOG_LEVEL=info
+	[ "$(grep -c hello-from-late lib.out)" -eq 6 ] || fail "not all six were rescued"
+	[ "$(cat "$CASE_DIR/count")" -eq 6 ] || fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
 WGET='wget -q -O - -t 1 http://both.test:$PORT/'
 CURL='curl -sS http://both.test:$PORT/'
 # Node gives each address but the last 250 ms, if it is not told otherwise.
@@ -123,6 +178,58 @@ async def one():
 async def main():
 	print(await one(), await one())
 	print(await asyncio.gather(one(), one()))
+asyncio.run(main())'"
+APART="$PYTHON -c '
+import os, socket
+port = int(os.environ[\"PORT\"])
+found = [socket.getaddrinfo(\"both.test\", port, f, socket.SOCK_STREAM)[0]
+	for f in (socket.AF_INET6, socket.AF_INET)]
+for af, kind, proto, _, sa in found:
+	s = socket.socket(af, kind, proto)
+	try:
+		s.connect(sa)
+	except OSError as e:
+		print(e)
+		continue
+	s.send(b\"GET / HTTP/1.0\\r\\n\\r\\n\")
+	while True:
+		data = s.recv(1000)
+		if not data:
+			break
+		print(data)
+	break'"
+TURNS="$PYTHON -c '
+import socket, threading, time
+def up(ip):
+	s = socket.socket()
+	s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+	s.bind((ip, 19999))
+	s.listen()
+	return s
+a, b = [x[4] for x in socket.getaddrinfo(\"far.test\", 19999, 0, socket.SOCK_STREAM)]
+def reach(sa):
+	s = socket.socket()
+	try:
+		s.connect(sa)
+		print(sa[0], s.getpeername()[0])
+	except OSError as e:
+		print(sa[0], e)
+server = up(b[0])
+reach(a)
+reach(b)
+server.close()
+server = up(a[0])
+reach(b)
+reach(a)'"
+CROWD="$PYTHON -c '
+import asyncio, os
+async def one():
+	reader, writer = await asyncio.open_connection(\"far.test\", int(os.environ[\"PORT\"]))
+	writer.write(b\"GET / HTTP/1.0\\r\\n\\r\\n\")
+	print(await reader.read())
+	writer.close()
+async def main():
+	await asyncio.gather(*[one() for i in range(6)])
 asyncio.run(main())'"
 FIRST_ONLY="$PYTHON -c '
 import os, socket
@@ -157,6 +264,11 @@ add_case wget-all-dead all_dead wget 'wget -q -O - -t 1 http://NAME:$PORT/' 0
 # curl looks after its next connect once a second.
 add_case curl-all-dead all_dead curl 'curl -sS http://NAME:$PORT/' 2000
 add_case python3-all-dead all_dead "$PYTHON" "$ONCE" 0
+add_case many-addresses many_addresses far.test
+add_case many-local-addresses many_addresses near.test
+add_case families-apart families_apart
+add_case turns turns
+add_case crowd crowd 192.0.2.2
 add_case first-only first_only "$PYTHON" "$FIRST_ONLY"
 add_case socat-first-only first_only socat 'socat -u TCP:far.test:$PORT,retry=2,interval=0.01 -'
 add_case walker walker "${FOUR//NAME/far.test}"

@@ -84,6 +84,62 @@ destination_again()
 		fail "the way back is not in the log"
 }
 
+# mistaken_for_nobody: an address with two names, one of which a rule is for. Nobody
+# can tell whose connect it is, so it goes where the program asked.
+mistaken_for_nobody()
+{
+	need "$PYTHON"
+	start_server --banner 'standby' --half-close
+	STANDBY=$PORT
+	start_server --banner 'server' --half-close
+	write_names '127.0.0.1 localhost testhost a.test b.test'
+	printf 'version = 1;\ndestinations = ( { host = "b.test"; redirect = "127.0.0.1:%s"; } );\n' \
+		"$STANDBY" >"$CASE_DIR/rule.conf"
+	with_library "$PYTHON -c '
+import os, socket
+def look(host):
+	return socket.getaddrinfo(host, int(os.environ[\"PORT\"]), 0, socket.SOCK_STREAM)[0]
+def reach(found):
+	s = socket.socket(found[0], found[1])
+	s.connect(found[4])
+	print(s.recv(50))
+only = look(\"b.test\")
+reach(only)
+a, b = look(\"a.test\"), look(\"b.test\")
+reach(a)
+reach(b)
+reach(look(\"127.0.0.1\"))'" LIBRETRY_CONFIG="$CASE_DIR/rule.conf"
+	[ "$(tr -d '\n' <lib.out)" = "b'standby'b'server'b'server'b'server'" ] || fail "went astray"
+	[ "$(log_count ' WARN redirect .* reason=ambiguous ')" -eq 1 ] || fail "not said once"
+}
+
+# silent_standby MODE LIMIT-MS KEY: nobody answers for the standby's name. The program's own
+# look-ups wait for that once, and not at all in observe mode.
+silent_standby()
+{
+	need "$PYTHON"
+	start_dns --drop standby.test
+	start_server --late 60s
+	write_names '127.0.0.1 localhost testhost primary.test other.test'
+	printf 'version = 1;\ndestinations = ( { host = "primary.test"; %s = "standby.test:9"; } );\n' \
+		"$3" >"$CASE_DIR/rule.conf"
+	with_library "$PYTHON -c '
+import os, socket, time
+began = time.time()
+for i in range(3):
+	found = socket.getaddrinfo(\"primary.test\", int(os.environ[\"PORT\"]), 0, socket.SOCK_STREAM)[0]
+	s = socket.socket(found[0], found[1])
+	try:
+		s.connect(found[4])
+	except OSError as e:
+		pass
+	socket.getaddrinfo(\"other.test\", 80)
+print(\"all:\", \"late\" if time.time() - began > $2 / 1000 else \"in time\")'" \
+		LIBRETRY_CONFIG="$CASE_DIR/rule.conf" LIBRETRY_MODE="$1" LIBRETRY_DEADLINE=1s "${QUICK[@]}"
+	said lib 'all: in time' || fail "look-ups of ours kept the program waiting ($RUN_MS ms)"
+	[ "$1" = retry ] || ! grep -q standby "$CASE_DIR/dns.log" || fail "asked in observe mode"
+}
+
 # observed KEYS LINE: it is told, and the program fails as it would alone.
 observed()
 {
@@ -115,6 +171,14 @@ dispatch "$@"
 add_case psql fell_back psql the-standby-is-here "$PSQL" "$AT" --banner "$NO_ROOM"
 add_case psql-by-name redirected psql the-standby-is-here "$PSQL" \
 	'host = "primary.test"; redirect = "standby.test:STANDBY";' --banner "$NO_ROOM"
+add_case psql-fallback-by-name fell_back psql the-standby-is-here "$PSQL" \
+	'host = "primary.test"; fallback = "standby.test:STANDBY";' --banner "$NO_ROOM"
+add_case node-fallback-by-name fell_back node hello-from-late "$NODE" \
+	'host = "primary.test"; fallback = "standby.test:STANDBY";' --http
+add_case mistaken-for-nobody mistaken_for_nobody
+add_case silent-fallback silent_standby retry 6000 fallback
+add_case silent-redirect silent_standby retry 6000 redirect
+add_case silent-redirect-observed silent_standby observe 1500 redirect
 add_case wget fell_back wget hello-from-late "$WGET" "$AT" --http
 add_case wget-by-name fell_back wget hello-from-late "$WGET" \
 	'fallback = [ "nobody.test:1", "standby.test:STANDBY" ];' --http

@@ -79,9 +79,8 @@ reset_afterwards()
 {
 	local resent
 
-	need socat
 	start_server --reset --count "$CASE_DIR/count"
-	with_library "socat -u TCP:127.0.0.1:\$PORT -"
+	with_library "bash -c 'exec 3<>/dev/tcp/127.0.0.1/\$PORT && read -r line <&3'"
 	resent=$(log_count ' WARN retry op=send .*error=ECONNRESET')
 	[ "$resent" -ge 1 ] || fail "no retry at all"
 	[ "$(log_count ' ERROR gave-up op=send .*reason=attempts')" -eq 1 ] || fail "no line 'gave-up'"
@@ -89,6 +88,16 @@ reset_afterwards()
 	[ "$(log_count ' op=connect ')" -eq 0 ] || fail "a connect was retried"
 	[ "$(cat "$CASE_DIR/count")" -eq $((resent + 1)) ] ||
 		fail "the server saw $(cat "$CASE_DIR/count") clients"
+}
+
+# It reads because its own wait has told of the reset.
+reset_is_the_pollers()
+{
+	need socat
+	start_server --reset --count "$CASE_DIR/count"
+	with_library "socat -u TCP:127.0.0.1:\$PORT -"
+	opens_are 1
+	no_log
 }
 
 reset_is_left_alone()
@@ -184,6 +193,7 @@ add_case one-attempt gives_up 1
 add_case deadline deadline
 add_case not-needed not_needed
 add_case reset-afterwards reset_afterwards
+add_case reset-of-a-poller reset_is_the_pollers
 add_case reset-left-alone reset_is_left_alone
 add_case unreachable unreachable
 add_case unix-missing unix_missing

@@ -486,6 +486,69 @@ START_TEST(broken_pipe)
 }
 END_TEST
 
+/* A fault that would strike every send: what follows on the first is the kernel's. */
+START_TEST(a_reset_is_made_once)
+{
+	struct sockaddr_in sa;
+	int server_fd = server("127.1.0.15", &sa);
+	int fd = tcp_socket();
+
+	ck_assert_int_eq(to(&sa, fd), 0);
+	ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), -1);
+	ck_assert_int_eq(errno, ECONNRESET);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), -1);
+		ck_assert_int_eq(errno, EPIPE);
+	}
+	ck_assert_uint_eq(log_lines(" injected op=send "), 1);
+	close(fd);
+	close(server_fd);
+}
+END_TEST
+
+/* The time that the program has set bounds a delay of the first attempt, too. */
+START_TEST(a_delay_within_the_programs_time)
+{
+	struct timeval tv = { .tv_usec = 80000 };
+	struct sockaddr_in sa;
+	int server_fd = server("127.1.0.16", &sa);
+	int fd = tcp_socket();
+	int64_t began = ms_now();
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)), 0);
+	ck_assert_int_eq(to(&sa, fd), -1);
+	ck_assert_int_eq(errno, EINPROGRESS);
+	ck_assert_int_ge(ms_now() - began, 79);
+	ck_assert_int_lt(ms_now() - began, 10000);
+	close(fd);
+	close(server_fd);
+}
+END_TEST
+
+/* proto is what the socket talks, and not its type: a datagram socket for ping is
+ * no UDP, and a raw or netlink one no TCP. */
+START_TEST(protocols)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+	int on = 1;
+
+	if (fd >= 0) {
+		inet_pton(AF_INET, "127.1.0.18", &sa.sin_addr);
+		ck_assert_int_eq(to(&sa, fd), 0);
+		close(fd);
+	}
+	fd = socket(AF_INET, SOCK_RAW, 253);
+	if (fd >= 0) {
+		inet_pton(AF_INET, "127.1.0.17", &sa.sin_addr);
+		ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)), 0);
+		ck_assert_int_eq(sendto(fd, "x", 1, 0, (struct sockaddr *)&sa, sizeof(sa)), 1);
+		close(fd);
+	}
+	ck_assert_uint_eq(log_lines(" injected "), 0);
+}
+END_TEST
+
 START_TEST(by_the_clock)
 {
 	struct sockaddr_in sa;
@@ -525,4 +588,4 @@ UNIT_MAIN("preload inject", &blocking_connect, &nonblocking_connect_under_poll,
           &nonblocking_connect_under_epoll, &nonblocking_connect_beside_a_thread,
           &without_retries, &other_connects, &datagrams, &delays, &delayed_sends, &lookups,
           &short_writes, &other_descriptors, &resets, &after_a_reset, &broken_pipe,
-          &by_the_clock, &counts_over_fork)
+          &a_reset_is_made_once, &a_delay_within_the_programs_time, &protocols, &by_the_clock, &counts_over_fork)

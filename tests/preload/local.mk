@@ -24,6 +24,8 @@ PRELOAD_TESTS = \
 	tests/preload/replay.pt \
 	tests/preload/sends.pt \
 	tests/preload/resets.pt \
+	tests/preload/resetmore.pt \
+	tests/preload/replaymid.pt \
 	tests/preload/inject.pt \
 	tests/preload/injectenv.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
@@ -39,7 +41,8 @@ EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/prel
 	tests/preload/evreuse.env tests/preload/evbeside.env tests/preload/evsocks.h \
 	tests/preload/evstress.env tests/preload/evstress.h \
 	tests/preload/resets.env tests/preload/resetev.env \
-	tests/preload/replay.env tests/preload/sends.env
+	tests/preload/replay.env tests/preload/sends.env \
+	tests/preload/resetmore.env tests/preload/replaymid.env
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -141,6 +144,16 @@ tests_preload_sends_pt_SOURCES = tests/preload/sends.c tests/preload/resets.h
 tests_preload_sends_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_sends_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_sends_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_resetmore_pt_SOURCES = tests/preload/resetmore.c tests/preload/resets.h
+tests_preload_resetmore_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_resetmore_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_resetmore_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_replaymid_pt_SOURCES = tests/preload/replaymid.c tests/preload/resets.h
+tests_preload_replaymid_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_replaymid_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_replaymid_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_evfail_pt_SOURCES = tests/preload/evfail.c
 tests_preload_evfail_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -61,8 +61,8 @@ excused() {
 	*) return 1 ;;
 	esac
 }
-# Not siblings by name, and not wrapped, for the same reason as preadv2: sendfile,
-# sendfile64, splice, tee, vmsplice, aio_*. fclose, fcloseall, pclose, closedir and
+# Not siblings by name, and not wrapped, for the same reason as preadv2: aio_*. (tee
+# and vmsplice take pipes only.) fclose, fcloseall, pclose, closedir and
 # popen, posix_spawn, daemon close and dup inside libc, past every wrapper: no
 # record is believed before the socket's identity has been looked at. Streams
 # (fread, fwrite, dprintf ...) read and write there too: a program that opens one

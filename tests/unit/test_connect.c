@@ -146,6 +146,24 @@ START_TEST(attempt_timeout_is_clipped_and_counts_as_etimedout)
 }
 END_TEST
 
+/* The first attempt may take the kernel's time, as alone. One that only we make ends
+ * with the deadline, and says nothing new. */
+START_TEST(the_deadline_bounds_our_attempts)
+{
+	setup();
+	p.deadline = 5 * DUR_S;
+	p.backoff.base = DUR_S;
+	w.call_time = 4 * DUR_S - DUR_MS;
+	SCRIPT(ECONNREFUSED, EINPROGRESS);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_int_eq(w.limits[0], DUR_NONE);
+	ck_assert_int_eq(w.limits[1], DUR_MS);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(w.dissolved, 1);
+	ck_assert(w.events[w.event_count - 1].reason == REASON_DEADLINE);
+}
+END_TEST
+
 /* A SO_SNDTIMEO of the program's bounds the whole call, and an attempt that
  * it ends goes on in the kernel: the program expects EINPROGRESS. */
 START_TEST(the_programs_own_bound)
@@ -183,6 +201,7 @@ START_TEST(native_results_go_straight_through)
 		ck_assert_int_eq(run(), codes[i]);
 		ck_assert_uint_eq(w.wait_count, 0);
 		setup();
+		p.deadline = DUR_NONE; /* which would end the second one as well */
 		SCRIPT(ECONNREFUSED, codes[i]);
 		ck_assert_int_eq(run(), codes[i]);
 		ck_assert_uint_eq(w.wait_count, 1);
@@ -327,7 +346,7 @@ START_TEST(a_decision_alone_does_not_wait)
 END_TEST
 
 UNIT_MAIN("connect", &seven_rows, &log_of_a_recovery, &log_of_a_failure,
-          &deadline_stops_before_the_wait_that_would_pass_it,
+          &deadline_stops_before_the_wait_that_would_pass_it, &the_deadline_bounds_our_attempts,
           &attempt_timeout_is_clipped_and_counts_as_etimedout, &the_programs_own_bound,
           &native_results_go_straight_through, &interrupted_waits_return_the_last_real_error,
           &self_connection_counts_as_refused, &a_descriptor_closed_during_the_wait_is_left_alone,

@@ -413,6 +413,27 @@ START_TEST(no_wait_passes_the_deadline)
 }
 END_TEST
 
+/* The same for an attempt: the first takes what it takes, those that only we make end
+ * with the deadline, and with the last real error. */
+START_TEST(no_attempt_of_ours_passes_the_deadline)
+{
+	int64_t end;
+
+	setup();
+	p.deadline = 2 * DUR_S;
+	end = w.clock + p.deadline;
+	begin(FD);
+	ck_assert_int_eq(fdtab_next_due(), DUR_NONE);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	next_attempt();
+	ck_assert_int_eq(fdtab_next_due(), end);
+	next_attempt();
+	assert_gave_up(REASON_DEADLINE, ECONNREFUSED, 2);
+	assert_delivered_once(FD, ECONNREFUSED);
+	assert_over();
+}
+END_TEST
+
 /* Decorrelated jitter draws under three times the wait before. */
 START_TEST(a_wait_knows_the_one_before)
 {
@@ -439,5 +460,5 @@ UNIT_MAIN("pending_attempts", &failures_at_once, &failures_at_once_that_are_the_
           &attempt_timeout_of_every_attempt, &attempt_timeout_of_what_is_not_retried,
           &looked_after, &another_address_comes_alive,
           &a_name_is_used_up_when_the_program_gets_the_error, &a_stop_signal_ends_retrying,
-          &no_wait_passes_the_deadline,
+          &no_wait_passes_the_deadline, &no_attempt_of_ours_passes_the_deadline,
           &a_wait_knows_the_one_before)

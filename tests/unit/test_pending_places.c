@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "fallback" and "redirect" of connects under way. */
+#include "state/habit.h"
+#include "state/tried.h"
 #include "tests/unit/under_way.h"
 
 static struct endpoint others[3];
@@ -116,7 +118,9 @@ START_TEST(names_are_not_waited_for)
 	ck_assert_uint_eq(next_port(), 5432);
 	w.resolves_to = "127.0.0.9";
 	ck_assert_uint_eq(next_port(), 6000);
-	ck_assert_uint_eq(w.resolved, 2);
+	ck_assert_uint_ge(w.resolved, 2);
+	ck_assert_int_eq(world_count(&w, EVENT_FALLBACK), 2);
+	ck_assert_int_eq(w.events[1].reason, REASON_UNUSABLE);
 	ck_assert_uint_eq(w.resolved_waiting, 0);
 	leave();
 }
@@ -162,6 +166,81 @@ START_TEST(redirected)
 }
 END_TEST
 
+static const char *const remote[] = { "192.0.2.1", "192.0.2.2" };
+
+/* Its failure was kept from a program that turns out to walk: it goes back. */
+START_TEST(who_walks_after_all_goes_on)
+{
+	struct addr second;
+
+	setup();
+	name_db(remote, 2);
+	habit_went_back(&name, 5432, w.clock);
+	ck_assert(habit_came_back(&name, 5432, w.clock, 0) == HABIT_FIRST_ONLY);
+	in_backoff(FD);
+	ck_assert(addr_parse_ip(&second, remote[1]));
+	second.port = 5432;
+	habit_attempt(&second);
+	ck_assert(habit_known(&name, 5432) == HABIT_WALKS);
+	next_attempt();
+	ck_assert_int_eq(last_event()->kind, EVENT_MOVED);
+	w.conditions.rest = CONDITION_CLOSED;
+	ck_assert_int_eq(event(FD, true), SIGHT_SHOW);
+	ck_assert_int_eq(result(FD, ECONNREFUSED), ECONNREFUSED);
+	leave();
+}
+END_TEST
+
+/* A connect among others of the same program says nothing about its habits. */
+START_TEST(a_burst_is_no_habit)
+{
+	setup();
+	name_db(remote, 2);
+	begin(FD);
+	begin(LATE);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
+	closing(FD);
+	w.clock += DUR_S;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
+	ck_assert(habit_known(&name, 5432) == HABIT_UNKNOWN);
+	closing(FD);
+	closing(LATE);
+	/* Alone, and after a pause, it has come back. */
+	w.clock += DUR_S;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	leave();
+}
+END_TEST
+
+START_TEST(a_success_ends_the_walk)
+{
+	for (unsigned retried = 0; retried < 2; retried++) {
+		setup();
+		name_db(remote, 2);
+		if (!retried)
+			tried_failed(&name, 5432, w.clock, w.clock);
+		aim_at(remote[1]);
+		if (retried) {
+			tried_failed(&name, 5432, w.clock, w.clock);
+			habit_went_back(&name, 5432, w.clock);
+			habit_came_back(&name, 5432, w.clock, 0);
+			in_backoff(FD);
+			next_attempt();
+		} else {
+			begin(FD);
+		}
+		ck_assert(names_watching());
+		ck_assert(!(tried_left(&name, 5432) & TRIED_OVER));
+		ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+		ck_assert(tried_left(&name, 5432) & TRIED_OVER);
+		leave();
+	}
+}
+END_TEST
+
 UNIT_MAIN("pending_places", &in_order_and_around, &the_move_and_the_success_are_logged,
           &the_destination_is_remembered, &families, &names_are_not_waited_for,
-          &observe_tells_and_stays, &redirected)
+          &observe_tells_and_stays, &redirected, &who_walks_after_all_goes_on,
+          &a_burst_is_no_habit, &a_success_ends_the_walk)

@@ -3,6 +3,7 @@
  * waits are in test_pending_places.c. */
 #include "engine/place.h"
 #include "tests/unit/call.h"
+#include "tests/unit/names.h"
 
 static struct rule rule;
 static struct endpoint others[4];
@@ -125,8 +126,7 @@ START_TEST(another_family)
 	SCRIPT(ECONNREFUSED, 0);
 	ck_assert_int_eq(run(), 0);
 	PORTS(5432, 6001);
-	ck_assert(w.events[1].kind == EVENT_PASSED && w.events[1].reason == REASON_UNUSABLE);
-	ck_assert_str_eq(w.tos[1], "::1");
+	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 1);
 }
 END_TEST
 
@@ -149,14 +149,55 @@ START_TEST(names)
 	SCRIPT(ECONNREFUSED);
 	ck_assert_int_eq(run(), ECONNREFUSED);
 	PORTS(5432, 6001, 5432, 6001);
-	ck_assert_uint_eq(world_count(&w, EVENT_PASSED), 3);
+	/* Said once each. */
+	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 3 + 2);
 	/* None of them: the destination alone, as without a fallback. */
 	setup();
 	FALLBACKS(1, "nobody");
 	SCRIPT(ECONNREFUSED, ECONNREFUSED, 0);
 	ck_assert_int_eq(run(), 0);
 	PORTS(5432, 5432, 5432);
-	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 1);
+	ck_assert_int_eq(w.events[1].reason, REASON_UNUSABLE);
+	ck_assert_str_eq(w.tos[1], "nobody");
+}
+END_TEST
+
+/* The look-ups before one attempt: as many as there is time for, and none after one
+ * that has timed out, or for which the policy leaves no time. */
+START_TEST(look_ups_are_bounded)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		setup();
+		FALLBACKS(1, "a", "b", "c");
+		p.max_attempts = 2;
+		p.deadline = i == 2 ? 110 * DUR_MS : 30 * DUR_S;
+		w.call_time = 0;
+		w.resolve_time = i == 0 ? DUR_MS : i == 1 ? 2 * DUR_S : 20 * DUR_MS;
+		SCRIPT(ECONNREFUSED);
+		run();
+		ck_assert_uint_gt(w.resolved, 3);
+		ck_assert_uint_eq(w.resolved_waiting, i == 0 ? w.resolved : 1);
+	}
+}
+END_TEST
+
+/* A program that has asked for an IPv4 address meets an IPv6 socket last. */
+START_TEST(strange_sockets_come_last)
+{
+	setup();
+	FALLBACKS(1, "::1", "127.0.0.2", "::2");
+	p.max_attempts = 6;
+	SCRIPT(ECONNREFUSED);
+	run();
+	PORTS(5432, 6001, 6000, 6002, 5432, 6001);
+	setup();
+	aim_at("::5");
+	FALLBACKS(1, "127.0.0.2", "::2");
+	p.max_attempts = 4;
+	SCRIPT(ECONNREFUSED);
+	run();
+	PORTS(5432, 6000, 6001, 5432);
 }
 END_TEST
 
@@ -207,7 +248,7 @@ START_TEST(redirected)
 	struct addr aim;
 
 	setup();
-	names_remember("db", ips, 2, 1);
+	remember("db", ips, 2, 1);
 	call.name = &name;
 	aim_at("127.0.0.1");
 	ck_assert(addr_parse_ip(&aim, "127.0.0.7"));
@@ -233,7 +274,7 @@ START_TEST(with_a_walk)
 	struct name_ip ips[2] = { { AF_INET, { 127, 0, 0, 1 } }, { AF_INET, { 127, 0, 0, 2 } } };
 
 	setup();
-	names_remember("db", ips, 2, 1);
+	remember("db", ips, 2, 1);
 	call.name = &name;
 	aim_at("127.0.0.1");
 	FALLBACKS(1, "127.0.0.3");
@@ -258,5 +299,6 @@ START_TEST(with_a_walk)
 END_TEST
 
 UNIT_MAIN("place", &in_order_and_around, &the_move_and_the_success_are_logged,
-          &the_limits_are_what_they_were, &another_family, &names, &unix_sockets_stay,
+          &the_limits_are_what_they_were, &another_family, &names, &look_ups_are_bounded,
+          &strange_sockets_come_last, &unix_sockets_stay,
           &observe_tells_and_stays, &redirected, &with_a_walk)

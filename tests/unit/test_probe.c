@@ -85,6 +85,22 @@ START_TEST(listeners_are_found)
 END_TEST
 
 /* Bound and not listening, connected, and on another port: no listener. */
+/* sock_diag tells, /proc does not: there it is taken for possible. */
+START_TEST(a_v6_only_wildcard)
+{
+	uint16_t port;
+	int fd = listener("::", 1, &port);
+	struct addr four = at("127.0.0.1", port);
+	struct addr six = at("::1", port);
+
+	ck_assert_int_eq(probe_by_diag(&four), 0);
+	ck_assert_int_eq(probe_listening(&four), 0);
+	ck_assert_int_eq(probe_by_proc(&four), 1);
+	ck_assert_int_eq(probe_listening(&six), 1);
+	close(fd);
+}
+END_TEST
+
 START_TEST(other_sockets_do_not_count)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
@@ -290,5 +306,5 @@ START_TEST(what_went_over_a_connection)
 }
 END_TEST
 
-UNIT_MAIN("probe", &what_went_over_a_connection, &listeners_are_found, &other_sockets_do_not_count,
+UNIT_MAIN("probe", &what_went_over_a_connection, &listeners_are_found, &a_v6_only_wildcard, &other_sockets_do_not_count,
           &remote_addresses_are_not_known, &sockets, &self_connection)

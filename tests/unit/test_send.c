@@ -1,44 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/send.h"
-
-#include "tests/unit/under_way.h"
-
-static struct target t;
-static struct so_far so_far;
-static struct send_failure f;
-static int error;
-
-static void begin_send(enum send_cause cause, int with)
-{
-	setup();
-	memset(&t, 0, sizeof(t));
-	ck_assert(addr_parse_ip(&t.addr, "127.0.0.1"));
-	t.addr.port = 5432;
-	t.policy = &p;
-	so_far = (struct so_far){ 0 };
-	f = (struct send_failure){ .cause = cause,
-		                   .error = with,
-		                   .fd = FD,
-		                   .blocking = true,
-		                   .sa = (struct sockaddr *)&sa,
-		                   .len = sa_len,
-		                   .t = &t,
-		                   .thread = THREAD,
-		                   .limit = DUR_NONE };
-}
-
-static enum send_answer failed(void)
-{
-	return engine_send_failed(&world_ops, &w, &f, &so_far, &error);
-}
-
-static void script(unsigned count, const int *results)
-{
-	memcpy(w.results, results, count * sizeof(*results));
-	w.result_count = count;
-}
-#define SCRIPT(...) \
-	script(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), (int[]){ __VA_ARGS__ })
+#include "tests/unit/sending.h"
 
 START_TEST(a_broken_connection_is_made_again)
 {
@@ -55,7 +16,7 @@ START_TEST(a_broken_connection_is_made_again)
 	ck_assert_uint_eq(w.events[0].attempt, 1);
 	ck_assert_int_eq(w.events[1].error.code, ECONNREFUSED);
 	ck_assert_uint_eq(w.events[1].attempt, 2);
-	engine_send_ended(&world_ops, &w, &t, &so_far, 0);
+	engine_send_ended(&world_ops, &w, &t, &so_far, 0, REASON_NONE);
 	ck_assert_int_eq(w.events[2].kind, EVENT_RECOVERED);
 	ck_assert_uint_eq(w.events[2].attempts, 3);
 	ck_assert_int_eq(w.events[2].waited, w.waits[0] + w.waits[1]);
@@ -190,6 +151,152 @@ START_TEST(closed_while_it_is_made_again)
 }
 END_TEST
 
+/* In the kernel, and another socket has the number: whatever the attempt said. */
+START_TEST(closed_during_an_attempt)
+{
+	static const int results[] = { 0, ECONNREFUSED, EINPROGRESS, EISCONN };
+
+	for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+		begin_send(SEND_BROKEN, ECONNRESET);
+		SCRIPT(results[i]);
+		w.closed_in_call = 1;
+		w.self_connect = true;
+		ck_assert_int_eq(failed(), SEND_GIVE);
+		ck_assert_int_eq(error, ECONNRESET);
+		ck_assert_uint_eq(w.calls, 1);
+		ck_assert_uint_eq(w.dissolved, 1);
+		ck_assert_uint_eq(w.ended, 0);
+		ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+		ck_assert_int_eq(w.events[1].op, OP_SEND);
+	}
+	/* It was another's before. */
+	begin_send(SEND_BROKEN, ECONNRESET);
+	f.identity = WORLD_OTHER;
+	ck_assert_int_eq(failed(), SEND_GIVE);
+	ck_assert_uint_eq(w.calls + w.dissolved, 0);
+}
+END_TEST
+
+/* The program ends it, or learns that it is over, in another thread. */
+START_TEST(nobody_wants_it_any_more)
+{
+	begin_send(SEND_BROKEN, ECONNRESET);
+	w.unwanted_at = 1;
+	ck_assert_int_eq(failed(), SEND_GIVE);
+	ck_assert_int_eq(error, ECONNRESET);
+	ck_assert_uint_eq(w.calls + w.dissolved + w.ended, 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	/* After it was made. */
+	begin_send(SEND_BROKEN, ECONNRESET);
+	w.unwanted_after = 1;
+	ck_assert_int_eq(failed(), SEND_GIVE);
+	ck_assert_int_eq(error, ECONNRESET);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(w.ended, 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	/* Of a socket that must not wait. */
+	begin_send(SEND_BROKEN, ECONNRESET);
+	f.blocking = false;
+	w.unwanted_after = 1;
+	w.calls = 1;
+	ck_assert_int_eq(failed(), SEND_GIVE);
+	ck_assert_int_eq(error, ECONNRESET);
+	ck_assert_uint_eq(w.dissolved, 0);
+	assert_over();
+}
+END_TEST
+
+/* What another thread has made is not dissolved, and its attempt is joined. */
+START_TEST(two_threads_make_it_again)
+{
+	static const struct {
+		enum condition condition;
+		unsigned calls, dissolved;
+	} rows[] = { { CONDITION_CLOSED, 1, 1 }, { CONDITION_TRYING, 1, 0 },
+		{ CONDITION_CONNECTED, 0, 0 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		begin_send(SEND_BROKEN, ECONNRESET);
+		w.unremakable = true;
+		w.conditions.rest = (int)rows[i].condition;
+		ck_assert_int_eq(failed(), SEND_AGAIN);
+		ck_assert_uint_eq(w.calls, rows[i].calls);
+		ck_assert_uint_eq(w.dissolved, rows[i].dissolved);
+	}
+	begin_send(SEND_BROKEN, ECONNRESET);
+	SCRIPT(EISCONN);
+	ck_assert_int_eq(failed(), SEND_AGAIN);
+	ck_assert_uint_eq(w.dissolved, 1);
+}
+END_TEST
+
+/* What a read or write cannot say, it does not say. */
+START_TEST(errors_of_connect_alone)
+{
+	static const struct {
+		int says, error;
+		unsigned dissolved;
+	} rows[] = { { EINPROGRESS, ECONNRESET, 2 }, { EALREADY, ECONNRESET, 2 },
+		{ EINVAL, ECONNRESET, 1 }, { EPERM, ECONNRESET, 1 }, { EOPNOTSUPP, ECONNRESET, 1 },
+		{ EACCES, ECONNRESET, 1 }, { EBADF, ECONNRESET, 1 },
+		/* A signal; and an end that a write may have. */
+		{ EINTR, EINTR, 1 }, { ENETDOWN, ENETDOWN, 1 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		begin_send(SEND_BROKEN, ECONNRESET);
+		p.max_attempts = 2;
+		f.limit = DUR_S;
+		SCRIPT(rows[i].says);
+		ck_assert_int_eq(failed(), SEND_GIVE);
+		ck_assert_msg(error == rows[i].error, "row %zu: %d", i, error);
+		ck_assert_msg(w.dissolved == rows[i].dissolved, "row %zu", i);
+		if (error != EINTR)
+			ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1);
+	}
+}
+END_TEST
+
+/* No attempt takes the kernel's two minutes. */
+START_TEST(attempts_are_bounded)
+{
+	begin_send(SEND_BROKEN, ECONNRESET);
+	p.deadline = 10 * DUR_S;
+	w.call_time = 10 * DUR_S;
+	SCRIPT(EINPROGRESS);
+	ck_assert_int_eq(failed(), SEND_GIVE);
+	ck_assert_int_eq(error, ECONNRESET);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_gt(w.limits[0], 9 * DUR_S);
+	ck_assert_int_lt(w.limits[0], 10 * DUR_S);
+	ck_assert_uint_eq(w.dissolved, 2);
+	/* The shortest of the three. */
+	begin_send(SEND_BROKEN, ECONNRESET);
+	p.attempt_timeout = 2 * DUR_S;
+	ck_assert_int_eq(failed(), SEND_AGAIN);
+	ck_assert_int_eq(w.limits[0], 2 * DUR_S);
+	begin_send(SEND_BROKEN, ECONNRESET);
+	p.attempt_timeout = 2 * DUR_S;
+	f.limit = DUR_S;
+	ck_assert_int_eq(failed(), SEND_AGAIN);
+	ck_assert_int_le(w.limits[0], DUR_S);
+	/* Behind the waits. */
+	begin_send(SEND_BROKEN, ECONNRESET);
+	p.deadline = 10 * DUR_S;
+	f.blocking = false;
+	ck_assert_int_eq(failed(), SEND_LATER);
+	next_attempt();
+	while (state_of(FD) == PEND_CONNECTING) {
+		ck_assert_int_lt(w.clock, 1020 * DUR_S);
+		w.clock = fdtab_next_due();
+		wait_drive(&world_ops, &w);
+	}
+	ck_assert_int_eq(w.clock, 1010 * DUR_S);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNRESET);
+	assert_over();
+}
+END_TEST
+
 START_TEST(what_was_sent_goes_first)
 {
 	begin_send(SEND_BROKEN, ECONNRESET);
@@ -208,169 +315,34 @@ START_TEST(what_was_sent_goes_first)
 	ck_assert_int_eq(failed(), SEND_GIVE);
 	ck_assert_int_eq(error, EPIPE);
 	ck_assert_uint_eq(w.calls, 1);
-	/* A signal stopped it. */
+	/* A part of it went: the time is over, a signal, what is kept has gone, and
+	 * another thread's data came between. The peer is not to take it for whole. */
+	static const int stuck[] = { EAGAIN, EINTR, ENOENT, ECANCELED };
+
+	for (size_t i = 0; i < ARRAY_LEN(stuck); i++) {
+		begin_send(SEND_BROKEN, ECONNRESET);
+		f.replay = true;
+		w.conditions.rest = CONDITION_CLOSED;
+		w.unremakable = true;
+		WORLD_SCRIPT(&w.replays, stuck[i]);
+		ck_assert_int_eq(failed(), SEND_GIVE);
+		ck_assert_int_eq(error, ECONNRESET);
+		ck_assert_uint_eq(w.calls, 1);
+		ck_assert_uint_eq(w.dissolved, 2);
+		ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1);
+	}
+	/* Another thread was quicker. */
 	begin_send(SEND_BROKEN, ECONNRESET);
 	f.replay = true;
-	w.unremakable = true;
-	WORLD_SCRIPT(&w.replays, EAGAIN);
-	ck_assert_int_eq(failed(), SEND_GIVE);
-	ck_assert_int_eq(error, ECONNRESET);
-}
-END_TEST
-
-/* ---- a socket that must not wait ---- */
-
-static void later(bool replay)
-{
-	begin_send(SEND_BROKEN, ECONNRESET);
-	f.blocking = false;
-	f.replay = replay;
-	ck_assert_int_eq(failed(), SEND_LATER);
-	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
+	w.conditions.rest = CONDITION_CONNECTED;
+	WORLD_SCRIPT(&w.replays, ENOENT);
+	ck_assert_int_eq(failed(), SEND_AGAIN);
 	ck_assert_uint_eq(w.dissolved, 1);
-	ck_assert_uint_eq(w.wait_count, 0);
-	ck_assert_int_eq(w.events[0].kind, EVENT_RETRY);
-	ck_assert_int_eq(w.events[0].op, OP_SEND);
-}
-
-START_TEST(it_is_made_again_behind_the_waits)
-{
-	later(false);
-	next_attempt();
-	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
-	w.conditions.rest = CONDITION_CONNECTED;
-	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
-	ck_assert_int_eq(w.events[1].kind, EVENT_RECOVERED);
-	ck_assert_int_eq(w.events[1].op, OP_SEND);
-	ck_assert_uint_eq(w.replays.used, 0);
-	assert_over();
-	/* It broke again, before it was looked at. */
-	later(false);
-	next_attempt();
-	w.conditions.rest = CONDITION_RESET;
-	WORLD_SCRIPT(&w.errors, ECONNRESET);
-	ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
-	ck_assert_uint_eq(record_of(FD)->attempt, 2);
-	pending_closing(&world_ops, &w, FD);
-	assert_over();
-}
-END_TEST
-
-START_TEST(its_attempts_count_on)
-{
-	struct peer peer;
-
-	later(false);
-	peers_note(FD, (struct sockaddr *)&sa, sa_len, THREAD);
-	next_attempt();
-	ck_assert(peers_find(FD, &peer));
-	ck_assert_uint_eq(peer.identity, WORLD_SOCKET);
-	ck_assert_uint_eq(peer.so_far.attempt, 2);
-	pending_closing(&world_ops, &w, FD);
-	assert_over();
-	/* The third is the last. */
-	begin_send(SEND_BROKEN, ECONNRESET);
-	p.max_attempts = 3;
-	f.blocking = false;
-	so_far = (struct so_far){ .attempt = 3, .began = w.clock };
-	ck_assert_int_eq(failed(), SEND_GIVE);
-	ck_assert_int_eq(error, ECONNRESET);
-	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1);
-	assert_over();
-	peers_reset();
-	fdtab_reset();
-}
-END_TEST
-
-START_TEST(what_was_sent_goes_before_the_program_is_told)
-{
-	later(true);
-	next_attempt();
-	w.conditions.rest = CONDITION_CONNECTED;
-	w.unremakable = true;
-	WORLD_SCRIPT(&w.replays, EAGAIN, EAGAIN, 0);
-	ck_assert_int_eq(event(FD, false), SIGHT_HIDE);
-	/* The program's own data must not come between. */
-	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_PENDING);
-	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
-	/* A wait goes on with it by itself, soon. */
-	ck_assert_int_le(fdtab_next_due(), w.clock + 10 * DUR_MS);
-	w.clock = fdtab_next_due();
-	wait_drive(&world_ops, &w);
-	ck_assert_uint_eq(w.replays.used, 3);
-	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
-	assert_over();
-}
-END_TEST
-
-/* Nobody waits for it to be writable: it is looked at all the same, less and less
- * often. */
-START_TEST(it_is_looked_at_unasked)
-{
-	int64_t began;
-
-	later(true);
-	next_attempt();
-	began = w.clock;
-	for (unsigned n = 0; w.clock < began + 100 * DUR_S; n++) {
-		ck_assert_uint_lt(n, 80);
-		w.clock = fdtab_next_due();
-		wait_drive(&world_ops, &w);
-		ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
-	}
-	pending_closing(&world_ops, &w, FD);
-	assert_over();
-}
-END_TEST
-
-/* A connect that was reset before the program looked is a failed one, if it is the
- * record's own. */
-START_TEST(a_connect_that_was_reset)
-{
-	setup();
-	begin(FD);
-	w.conditions.rest = CONDITION_RESET;
-	WORLD_SCRIPT(&w.errors, ECONNRESET);
-	ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
-	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
-	ck_assert_int_eq(w.events[0].op, OP_CONNECT);
-	ck_assert_int_eq(w.events[0].error.code, ECONNRESET);
-	pending_closing(&world_ops, &w, FD);
-	assert_over();
-
-	setup();
-	begin(FD);
-	w.conditions.rest = CONDITION_RESET;
-	w.unremakable = true;
-	ck_assert_int_eq(event(FD, true), SIGHT_SHOW);
-	ck_assert_uint_eq(w.dissolved + w.errors.used + w.event_count, 0);
-	assert_over();
-
-	/* By SO_ERROR. */
-	setup();
-	begin(FD);
-	w.conditions.rest = CONDITION_RESET;
-	ck_assert_int_eq(pending_result(&world_ops, &w, FD, ECONNRESET), 0);
-	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
-	pending_closing(&world_ops, &w, FD);
-	assert_over();
-
-	/* Not in retry_on. */
-	setup();
-	memset(&p.retry, 0, sizeof(p.retry));
-	begin(FD);
-	w.conditions.rest = CONDITION_RESET;
-	WORLD_SCRIPT(&w.errors, ECONNRESET);
-	ck_assert_int_eq(event(FD, true), SIGHT_SHOW_ERROR);
-	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
-	ck_assert_int_eq(error, ECONNRESET);
-	assert_over();
 }
 END_TEST
 
 UNIT_MAIN("send", &a_broken_connection_is_made_again, &a_series_is_bounded,
           &the_error_is_the_last_real_one, &what_is_native, &no_buffers,
           &a_datagram_is_sent_once_more_at_once, &closed_while_it_is_made_again,
-          &what_was_sent_goes_first, &it_is_made_again_behind_the_waits, &its_attempts_count_on,
-          &what_was_sent_goes_before_the_program_is_told, &it_is_looked_at_unasked,
-          &a_connect_that_was_reset)
+          &closed_during_an_attempt, &nobody_wants_it_any_more, &two_threads_make_it_again,
+          &errors_of_connect_alone, &attempts_are_bounded, &what_was_sent_goes_first)

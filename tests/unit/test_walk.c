@@ -3,7 +3,9 @@
  * through engine/connect, whose decisions these are. */
 #include "engine/walk.h"
 #include "state/habit.h"
+#include "state/tried.h"
 #include "tests/unit/call.h"
+#include "tests/unit/names.h"
 
 static struct name_ip name_ip_of(const char *text)
 {
@@ -23,7 +25,7 @@ static void name_db(const char *const *ips, unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		list[i] = name_ip_of(ips[i]);
-	names_remember("db", list, count, 1);
+	remember("db", list, count, 1);
 	call.name = &name;
 	aim_at(ips[0]);
 	ck_assert_ptr_nonnull(call.name);
@@ -89,7 +91,7 @@ START_TEST(same_family_comes_alive_and_is_moved_to)
 	name_db(pair, 2);
 	/* The program has tried the second one before: it is at its last. */
 	aim_at("127.0.0.2");
-	names_tried(&name, w.clock, w.clock);
+	tried_failed(&name, 5432, w.clock, w.clock);
 	aim_at("127.0.0.1");
 	w.listeners[0].address = "127.0.0.2";
 	w.listeners[0].from = w.clock + 50 * DUR_MS;
@@ -109,7 +111,7 @@ START_TEST(other_family_that_was_tried_takes_another_socket)
 	for (int fixed = 0; fixed < 2; fixed++) {
 		setup();
 		name_db(both, 2);
-		names_tried(&name, w.clock, w.clock); /* ::1 has failed before */
+		tried_failed(&name, 5432, w.clock, w.clock); /* ::1 has failed before */
 		aim_at("127.0.0.1");
 		w.family_fixed = fixed;
 		w.listeners[0].address = "::1";
@@ -125,7 +127,7 @@ START_TEST(other_family_that_was_tried_takes_another_socket)
 	setup();
 	name_db(both, 2);
 	aim_at("127.0.0.1");
-	names_tried(&name, w.clock, w.clock);
+	tried_failed(&name, 5432, w.clock, w.clock);
 	aim_at("::1");
 	w.listeners[0].address = "127.0.0.1";
 	w.listeners[0].from = w.clock + 50 * DUR_MS;
@@ -241,11 +243,11 @@ START_TEST(nothing_is_done_where_the_walk_does_not_apply)
 			walk.name = NULL;
 		ck_assert(!walk_applies(&walk));
 		ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_NONE);
-		ck_assert(!walk_other_alive(&walk, &to, &untried));
+		ck_assert(!walk_other_alive(&walk, true, &to, &untried));
 		walk_exhausted(&walk, w.clock);
 		ck_assert_uint_eq(w.listening_asked, 0);
 		ck_assert_int_eq(names_exhausted_at(&name, 5432), 0);
-		ck_assert_uint_eq(names_untried(&name), i == 1 ? 1 : 3);
+		ck_assert_uint_eq(tried_left(&name, 5432), TRIED_OVER | (i == 1 ? 0 : 2));
 	}
 }
 END_TEST
@@ -262,7 +264,7 @@ START_TEST(first_failures)
 	ck_assert(walk_applies(&walk));
 	/* Nobody retries these: marked as tried, nobody is asked. */
 	ck_assert(walk_first_failure(&walk, EACCES, w.clock) == REASON_NONE);
-	ck_assert_uint_eq(names_untried(&name), 2);
+	ck_assert_uint_eq(tried_left(&name, 5432), 2);
 	p.max_attempts = 1;
 	ck_assert(walk_first_failure(&walk, ECONNREFUSED, w.clock) == REASON_NONE);
 	ck_assert_uint_eq(w.listening_asked, 0);
@@ -294,22 +296,22 @@ START_TEST(another_address_alive_after_a_wait)
 	setup();
 	name_db(both, 2);
 	walk = walk_of_call();
-	names_tried(&name, w.clock, w.clock);
-	ck_assert(!walk_other_alive(&walk, &to, &untried));
+	tried_failed(&name, 5432, w.clock, w.clock);
+	ck_assert(!walk_other_alive(&walk, true, &to, &untried));
 	w.listeners[0].address = "127.0.0.1";
 	w.listener_count = 1;
-	ck_assert(walk_other_alive(&walk, &to, &untried));
+	ck_assert(walk_other_alive(&walk, true, &to, &untried));
 	ck_assert(to.family == AF_INET && to.port == 5432 && to.ip[0] == 127);
 	ck_assert(untried);
 	aim_at("127.0.0.1");
-	names_tried(&name, w.clock, w.clock);
+	tried_failed(&name, 5432, w.clock, w.clock);
 	aim_at("::1");
-	ck_assert(walk_other_alive(&walk, &to, &untried));
+	ck_assert(walk_other_alive(&walk, true, &to, &untried));
 	ck_assert(!untried);
 	/* This one is alive too: no reason to leave. */
 	w.listeners[1].address = "::1";
 	w.listener_count = 2;
-	ck_assert(!walk_other_alive(&walk, &to, &untried));
+	ck_assert(!walk_other_alive(&walk, true, &to, &untried));
 }
 END_TEST
 
@@ -337,7 +339,7 @@ START_TEST(a_round_ends_by_itself)
 		setup();
 		name_db(pair, 2);
 		aim_at("127.0.0.2");
-		names_tried(&name, w.clock, w.clock);
+		tried_failed(&name, 5432, w.clock, w.clock);
 		aim_at("127.0.0.1");
 		w.clock += late ? NAMES_ROUND + 1 : NAMES_ROUND;
 		w.listeners[0].address = "127.0.0.2";
@@ -388,6 +390,181 @@ START_TEST(who_uses_the_first_address_only_is_waited_for)
 }
 END_TEST
 
+/* A success ends the walk: what failed before it is of another one, and the program
+ * that comes back to one address is not handed the other. */
+START_TEST(after_a_success_another_walk_begins)
+{
+	for (int ended = 0; ended < 2; ended++) {
+		setup();
+		name_db(pair, 2);
+		p.max_attempts = 3;
+		w.listeners[0].address = "127.0.0.2";
+		w.listener_count = 1;
+		SCRIPT(ECONNREFUSED);
+		ck_assert_int_eq(run(), ECONNREFUSED); /* at the first: straight back */
+		aim_at("127.0.0.2");
+		if (ended)
+			tried_success_at(&target);
+		w.listeners[0].address = "127.0.0.1";
+		w.listeners[0].from = w.clock + 50 * DUR_MS;
+		w.calls = 0;
+		SCRIPT(ECONNREFUSED, 0);
+		ck_assert_int_eq(run(), ended ? ECONNREFUSED : 0);
+		ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 1);
+		ck_assert_int_eq(w.events[w.event_count - 1].kind,
+		                 ended ? EVENT_MOVED : EVENT_RECOVERED);
+	}
+	/* One that was waited for here ends it as well. */
+	setup();
+	name_db(pair, 2);
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(tried_left(&name, 5432), TRIED_OVER | 2);
+}
+END_TEST
+
+/* What another thread has tried is no reason to hand this one another address. */
+START_TEST(moved_only_to_what_this_thread_has_tried)
+{
+	setup();
+	name_db(pair, 2);
+	aim_at("127.0.0.2");
+	name.thread = 77;
+	tried_failed(&name, 5432, w.clock, w.clock);
+	aim_at("127.0.0.1");
+	w.listeners[0].address = "127.0.0.2";
+	w.listeners[0].from = w.clock + 50 * DUR_MS;
+	w.listener_count = 1;
+	p.max_attempts = 3;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(w.targets[i].ip[3], 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_MOVED), 0);
+}
+END_TEST
+
+/* More addresses than are kept: all of them are the program's, and waited for once. */
+START_TEST(long_lists_are_walked)
+{
+	static char texts[40][16];
+	const char *list[40];
+	struct name_list all;
+
+	setup();
+	all.count = all.more = 0;
+	for (unsigned i = 0; i < ARRAY_LEN(list); i++) {
+		struct name_ip ip;
+
+		snprintf(texts[i], sizeof(texts[i]), "127.0.0.%u", i + 1);
+		list[i] = texts[i];
+		ip = name_ip_of(list[i]);
+		name_list_add(&all, &ip);
+	}
+	names_remember("db", &all, 1, 0);
+	call.name = &name;
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < ARRAY_LEN(list); i++) {
+		aim_at(list[i]);
+		ck_assert_ptr_nonnull(call.name);
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		ck_assert_uint_eq(w.wait_count, i + 1 < ARRAY_LEN(list) ? 0 : 4);
+	}
+	/* The next walk, in the grace time. */
+	w.clock += DUR_MS;
+	aim_at(list[0]);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 4);
+}
+END_TEST
+
+/* The grace time is for the walk that has used up the retries. */
+START_TEST(the_grace_time_ends)
+{
+	unsigned waits;
+
+	setup();
+	name_db(pair, 2);
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 4);
+	w.clock += DUR_S;
+	aim_at("127.0.0.2");
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 4);
+	waits = w.wait_count;
+	/* The program tries again each second. */
+	for (unsigned i = 0; i < 3; i++) {
+		w.clock += DUR_S;
+		for (unsigned j = 0; j < 2; j++) {
+			aim_at(pair[j]);
+			ck_assert_int_eq(run(), ECONNREFUSED);
+		}
+	}
+	ck_assert_uint_gt(w.wait_count, waits);
+}
+END_TEST
+
+/* Several walks side by side: each goes on, and waits at its last address. */
+START_TEST(walks_side_by_side)
+{
+	setup();
+	name_db(remote, 2);
+	SCRIPT(ETIMEDOUT);
+	for (unsigned i = 0; i < 6; i++) {
+		struct walk walk = walk_of_call();
+
+		walk.behind_waits = walk.in_crowd = true;
+		aim_at(remote[0]);
+		ck_assert(walk_first_failure(&walk, ETIMEDOUT, w.clock) == REASON_OTHER_ADDRESS);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		struct walk walk = walk_of_call();
+
+		walk.behind_waits = walk.in_crowd = true;
+		aim_at(remote[1]);
+		ck_assert(walk_first_failure(&walk, ETIMEDOUT, w.clock) == REASON_NONE);
+	}
+	/* Who has nothing left to try stays; who was kept waiting wrongly goes. */
+	{
+		struct walk walk = walk_of_call();
+		struct addr to;
+
+		ck_assert(!walk_others_turn(&walk, &to));
+		habit_attempt(&target);
+		ck_assert(habit_known(&name, 5432) == HABIT_WALKS);
+		ck_assert(!walk_others_turn(&walk, &to));
+		aim_at(remote[0]);
+		tried_failed(&name, 5432, w.clock, w.clock);
+		ck_assert(walk_others_turn(&walk, &to));
+		ck_assert_int_eq(to.ip[3], 2);
+		tried_succeeded(&name, 5432);
+		ck_assert(!walk_others_turn(&walk, &to));
+	}
+}
+END_TEST
+
+/* Connects that an event loop begins together are no coming back. */
+START_TEST(a_burst_is_no_habit)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct walk walk;
+
+		setup();
+		name_db(remote, 2);
+		walk = walk_of_call();
+		walk.behind_waits = true;
+		ck_assert(walk_first_failure(&walk, ETIMEDOUT, w.clock) == REASON_OTHER_ADDRESS);
+		w.clock += i == 0 ? 99 * DUR_MS : 100 * DUR_MS;
+		walk.in_crowd = i == 1;
+		ck_assert(walk_first_failure(&walk, ETIMEDOUT, w.clock) ==
+		          (i == 2 ? REASON_NONE : REASON_OTHER_ADDRESS));
+		ck_assert(habit_known(&name, 5432) == (i == 2 ? HABIT_FIRST_ONLY : HABIT_UNKNOWN));
+	}
+}
+END_TEST
+
 UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
           &nobody_alive_waits_at_the_first_address, &other_family_comes_alive_during_the_wait,
           &same_family_comes_alive_and_is_moved_to,
@@ -397,4 +574,6 @@ UNIT_MAIN("walk", &another_address_that_is_alive_is_left_to_the_program,
           &nothing_is_done_where_the_walk_does_not_apply, &first_failures,
           &another_address_alive_after_a_wait,
           &an_untried_address_is_the_programs_whatever_its_family, &a_round_ends_by_itself,
-          &who_uses_the_first_address_only_is_waited_for)
+          &who_uses_the_first_address_only_is_waited_for, &after_a_success_another_walk_begins,
+          &moved_only_to_what_this_thread_has_tried, &long_lists_are_walked,
+          &the_grace_time_ends, &walks_side_by_side, &a_burst_is_no_habit)

@@ -10,6 +10,7 @@
 #include "engine/pending.h"
 #include "engine/wait.h"
 #include "policy/builtin.h"
+#include "tests/unit/names.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/world.h"
 
@@ -64,7 +65,7 @@ static inline void name_db(const char *const *ips, unsigned count)
 		list[i].family = a.family;
 		memcpy(list[i].ip, a.ip, sizeof(a.ip));
 	}
-	names_remember("db", list, count, THREAD);
+	remember("db", list, count, THREAD);
 	aim_at(ips[0]);
 	ck_assert(addr_parse_ip(&a, ips[0]));
 	ck_assert(names_find(&a, THREAD, &name));

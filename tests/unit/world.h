@@ -17,6 +17,7 @@
 #include "engine/ops.h"
 #include "engine/retry.h"
 #include "log/event.h"
+#include "state/said.h"
 
 #define WORLD_MAX 64
 #define WORLD_FDS 16
@@ -64,7 +65,8 @@ struct world {
 	bool family_fixed;             /* changing it fails */
 	const char *resolves_to;       /* the address of "standby"; NULL: not known */
 	unsigned resolved;
-	unsigned resolved_waiting;     /* of these, with <wait> */
+	unsigned resolved_waiting;     /* of these, with a limit */
+	int64_t resolve_time;          /* each of those takes this long */
 	unsigned closed_in_call;       /* it becomes another during the n-th attempt */
 	unsigned closed_at;            /* from the n-th wait on, the socket is another */
 	/* Listeners, by printed address and the clock from which they listen. */
@@ -94,6 +96,9 @@ struct world {
 	struct world_script conditions; /* .rest: CONDITION_TRYING */
 	bool unremakable;                /* no connection is remakable */
 	unsigned remakable_asked;
+	unsigned unwanted_at;            /* from the n-th wait on nobody wants it */
+	unsigned unwanted_after;         /* after the n-th attempt */
+	unsigned ended;
 	struct world_script replays;   /* .rest: 0 */
 	struct world_script ctl_results; /* .rest: 0 */
 	struct world_ctl ctls[WORLD_MAX];
@@ -187,13 +192,16 @@ static bool world_change_family(void *ctx, int fd, uint8_t family, bool in_place
 	return !w->family_fixed;
 }
 
-static unsigned world_resolve(void *ctx, const char *host, bool wait, struct name_ip *ips)
+static unsigned world_resolve(void *ctx, const char *host, int64_t limit, struct name_ip *ips)
 {
 	struct world *w = ctx;
 	struct addr a;
 
 	w->resolved++;
-	w->resolved_waiting += wait;
+	w->resolved_waiting += limit > 0;
+	if (limit > 0)
+		w->clock += w->resolve_time;
+
 	if (!w->resolves_to || strcmp(host, "standby") != 0)
 		return 0;
 	ck_assert(addr_parse_ip(&a, w->resolves_to));
@@ -306,10 +314,28 @@ static bool world_remakable(void *ctx, int fd, const struct sockaddr *sa, sockle
 	return !w->unremakable;
 }
 
-static int world_replay(void *ctx, int fd, bool wait)
+static bool world_wanted(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	(void)sa;
+	(void)len;
+	return !(w->unwanted_at && w->wait_count >= w->unwanted_at) &&
+	       !(w->unwanted_after && w->calls >= w->unwanted_after);
+}
+
+static void world_end(void *ctx, int fd)
 {
 	(void)fd;
-	(void)wait;
+	((struct world *)ctx)->ended++;
+}
+
+static int world_replay(void *ctx, int fd, uint64_t identity, int64_t until)
+{
+	(void)fd;
+	(void)identity;
+	(void)until;
 	return world_next(&((struct world *)ctx)->replays);
 }
 
@@ -408,6 +434,8 @@ static const struct engine_ops world_ops = {
 	.take_error = world_take_error,
 	.condition = world_condition,
 	.remakable = world_remakable,
+	.wanted = world_wanted,
+	.end = world_end,
 	.replay = world_replay,
 	.epoll_ctl = world_epoll_ctl,
 	.alone = world_alone,
@@ -432,6 +460,7 @@ static inline unsigned world_count(const struct world *w, enum event_kind kind)
 static inline void world_init(struct world *w)
 {
 	memset(w, 0, sizeof(*w));
+	said_reset();
 	w->clock = 1000 * DUR_S;
 	w->call_time = DUR_MS;
 	w->level = LOG_INFO_LEVEL;
