@@ -49,6 +49,20 @@ static struct backoff_wait between(int64_t floor, int64_t ceiling, uint64_t rand
 	return w;
 }
 
+/* Soft: drawn, then capped, as it was published; then most waits at the cap are the cap.
+ * Hard: drawn under the cap, which keeps them apart. */
+static struct backoff_wait decorrelated(const struct backoff *b, int64_t base, int64_t previous,
+                                        int64_t limit, uint64_t random)
+{
+	int64_t top = dur_scale(previous > base ? previous : base, 3 * PPM);
+	int64_t capped = min64(limit, top);
+	struct backoff_wait w = between(base, b->cap == CAP_SOFT ? top : capped, random);
+
+	w.wait = min64(w.wait, limit);
+	w.ceiling = capped;
+	return w;
+}
+
 /* The value around which a ratio jitter spreads: under a hard cap low enough
  * that the upper end stays within the limit. */
 static int64_t centre(const struct backoff *b, int64_t raw, int64_t limit)
@@ -88,9 +102,7 @@ struct backoff_wait backoff_wait(const struct backoff *b, unsigned n, bool local
 		c = centre(b, raw, limit);
 		return between(c, dur_add(c, dur_scale(c, b->jitter_ratio)), random);
 	case JITTER_DECORRELATED:
-		base = min64(base, limit);
-		c = dur_scale(previous > base ? previous : base, 3 * PPM);
-		return between(base, min64(limit, c), random);
+		return decorrelated(b, min64(base, limit), previous, limit, random);
 	case JITTER_NONE:
 		return between(raw, raw, random);
 	case JITTER_PROPORTIONAL:

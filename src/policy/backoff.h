@@ -19,7 +19,8 @@ struct backoff_wait {
  * raw = min(base * multiplier^(n-1), max), in saturating nanoseconds, then the
  * jitter. cap = hard: never above max, and proportional and additive jitter
  * keep their spread there (the centre is lowered); cap = soft: the jitter goes
- * on top of the capped value, as the published formulas do.
+ * on top of the capped value, as the published formulas do. Decorrelated jitter
+ * is never above max: soft, it is drawn and then cut, as published; hard, drawn under it.
  */
 struct backoff_wait backoff_wait(const struct backoff *b, unsigned n, bool local,
                                  int64_t previous, uint64_t random);

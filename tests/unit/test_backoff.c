@@ -113,6 +113,12 @@ START_TEST(decorrelated_depends_on_the_previous_wait)
 	ck_assert_int_eq(backoff_wait(&b, 2, false, 2 * DUR_S, UINT64_MAX).wait, 6 * DUR_S);
 	ck_assert_int_eq(backoff_wait(&b, 2, false, 2 * DUR_S, 0).wait, DUR_S);
 	ck_assert_int_eq(backoff_wait(&b, 3, false, 9 * DUR_S, UINT64_MAX).wait, 10 * DUR_S);
+	/* At the cap: spread under it, or drawn to three times as much and cut. */
+	ck_assert_int_eq(backoff_wait(&b, 3, false, 10 * DUR_S, UINT64_MAX / 2).wait / DUR_MS, 5500);
+	b.cap = CAP_SOFT;
+	ck_assert_int_eq(backoff_wait(&b, 3, false, 10 * DUR_S, UINT64_MAX / 2).wait, 10 * DUR_S);
+	ck_assert_int_eq(backoff_wait(&b, 3, false, 10 * DUR_S, UINT64_MAX / 2).ceiling, 10 * DUR_S);
+	ck_assert_int_eq(backoff_wait(&b, 3, false, 10 * DUR_S, 0).wait, DUR_S);
 }
 END_TEST
 
