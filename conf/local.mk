@@ -1,6 +1,7 @@
 # The system's file says what is built in: installed once, never over a changed one.
 EXAMPLES = conf/examples/batch.conf conf/examples/containers.conf \
-	conf/examples/database.conf conf/examples/full.conf conf/examples/http.conf
+	conf/examples/database.conf conf/examples/full.conf conf/examples/http.conf \
+	conf/examples/outages.txt
 examplesdir = $(docdir)/examples
 dist_examples_DATA = $(EXAMPLES)
 EXTRA_DIST += conf/libretry.conf

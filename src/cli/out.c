@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +56,17 @@ void out_open(struct out *o, FILE *to, bool json)
 		fputc('{', to);
 }
 
+void out_open_list(struct out *o, FILE *to, bool json)
+{
+	*o = (struct out){ .to = to, .json = json, .list = true, .first = true };
+	if (json)
+		fputc('[', to);
+}
+
 void out_close(struct out *o)
 {
 	if (o->json)
-		fputs("\n}\n", o->to);
+		fputs(o->list ? "\n]\n" : "\n}\n", o->to);
 	free(o->cells);
 	o->cells = NULL;
 }
@@ -149,6 +157,26 @@ void out_cell_bool(struct out *o, bool value)
 		add_cell(o, value ? "yes" : "no", false);
 }
 
+void out_cell_real(struct out *o, double value, int decimals)
+{
+	char text[64];
+	size_t len;
+
+	if (!isfinite(value)) {
+		add_cell(o, NULL, true);
+		return;
+	}
+	len = (size_t)snprintf(text, sizeof(text), "%.*f", decimals, value);
+	if (len >= sizeof(text)) {
+		snprintf(text, sizeof(text), "%.17g", value);
+	} else if (decimals > 0) {
+		while (text[len - 1] == '0')
+			len--;
+		text[text[len - 1] == '.' ? len - 1 : len] = '\0';
+	}
+	add_cell(o, text, true);
+}
+
 void out_cell_duration(struct out *o, int64_t ns)
 {
 	char text[48];
@@ -170,12 +198,22 @@ static const char *shown(const struct out_cell *cell)
 	return cell->text && cell->text[0] ? cell->text : "-";
 }
 
+/* Characters of <text> on the screen: the bytes that begin one, in UTF-8. */
+static size_t text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
 static size_t column_width(const struct out *o, size_t column)
 {
-	size_t width = strlen(o->columns[column].heading);
+	size_t width = text_width(o->columns[column].heading);
 
 	for (size_t i = column; i < o->cell_count; i += o->column_count) {
-		size_t len = strlen(shown(&o->cells[i]));
+		size_t len = text_width(shown(&o->cells[i]));
 
 		if (len > width)
 			width = len;
@@ -189,7 +227,7 @@ static void text_cell(struct out *o, const char *text, size_t width, bool last)
 	if (last)
 		fprintf(o->to, "%s\n", text);
 	else
-		fprintf(o->to, "%-*s  ", (int)width, text);
+		fprintf(o->to, "%s%*s  ", text, (int)(width - text_width(text)), "");
 }
 
 static void table_text(struct out *o)
@@ -244,6 +282,15 @@ static void json_row(struct out *o, const struct out_cell *row)
 	fputc('}', o->to);
 }
 
+static void list_json(struct out *o)
+{
+	for (size_t i = 0; i < o->cell_count; i += o->column_count) {
+		fputs(o->first ? "\n  " : ",\n  ", o->to);
+		o->first = false;
+		json_row(o, &o->cells[i]);
+	}
+}
+
 static void table_json(struct out *o)
 {
 	json_key(o, o->key);
@@ -257,7 +304,9 @@ static void table_json(struct out *o)
 
 void out_table_end(struct out *o)
 {
-	if (o->json)
+	if (o->json && o->list)
+		list_json(o);
+	else if (o->json)
 		table_json(o);
 	else if (o->cell_count)
 		table_text(o);

@@ -26,6 +26,7 @@ struct out_cell {
 struct out {
 	FILE *to;
 	bool json;
+	bool list;  /* the JSON is an array, not an object */
 	bool first; /* nothing written in the JSON object yet */
 	const char *key;
 	const char *title;
@@ -37,6 +38,9 @@ struct out {
 };
 
 void out_open(struct out *o, FILE *to, bool json);
+/* For what is one list: in JSON the rows of the tables that follow are one array, and
+ * nothing is around it. No members then, and the tables' keys do not count. */
+void out_open_list(struct out *o, FILE *to, bool json);
 void out_close(struct out *o);
 
 /* For people only; nothing in JSON. */
@@ -58,6 +62,8 @@ void out_table(struct out *o, const char *key, const char *title,
 void out_cell(struct out *o, const char *text); /* NULL: null */
 void out_cell_int(struct out *o, int64_t value);
 void out_cell_bool(struct out *o, bool value);
+/* With at most <decimals>, zeros at the end left out; what is no finite number: null. */
+void out_cell_real(struct out *o, double value, int decimals);
 /* A duration (ns): "29.9s" for people; in JSON exact and as the configuration
  * spells it, "none" for DUR_NONE. */
 void out_cell_duration(struct out *o, int64_t ns);
