@@ -5,21 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/compat.h"
-#include "base/fmt.h"
 #include "cli/cli.h"
-#include "cli/elf.h"
+#include "cli/imports.h"
+#include "cli/known.h"
 #include "cli/preload_path.h"
-#include "config/config.h"
+#include "cli/surroundings.h"
+#include "cli/target.h"
 
 #define PRELOAD_MAX 16384
 
 struct run {
 	const char *policy, *config, *log, *library, *inject;
-	bool verbose, dry_run;
+	bool verbose, dry_run, require;
 	char config_path[PATH_MAX];
 	char log_path[PATH_MAX];
 	char self[PATH_MAX];
@@ -41,13 +41,15 @@ static const char help[] =
 	"                        connect:ECONNREFUSED:probability=30%\n"
 	"  -v, --verbose         say what is done, and log everything\n"
 	"                        (LIBRETRY_LOG_LEVEL=debug)\n"
+	"      --require         do not start a program that would not be covered\n"
 	"      --dry-run         print the command as a shell would take it, run nothing\n"
 	"      --library=PATH    the libretry.so to preload\n"
 	"  -h, --help            print this text\n"
 	"\n"
-	"Warns of programs that a preload does not reach, and starts them all the same.\n"
-	"Exit status: that of PROGRAM; 125 if libretry could not set things up, 126 if\n"
-	"PROGRAM cannot be executed, 127 if it cannot be found.\n"
+	"Warns of programs that a preload does not reach, and starts them all the same,\n"
+	"but for --require; \"libretry doctor PROGRAM\" tells more.\n"
+	"Exit status: that of PROGRAM; 125 if libretry could not set things up or --require\n"
+	"forbids it, 126 if PROGRAM cannot be executed, 127 if it cannot be found.\n"
 	"\n"
 	"Examples:\n"
 	"  libretry run wget http://build.example.net/report\n"
@@ -75,7 +77,7 @@ static bool check_inject(const char *text)
 	return false;
 }
 
-enum { OPT_DRY_RUN = 256, OPT_INJECT, OPT_LIBRARY };
+enum { OPT_DRY_RUN = 256, OPT_INJECT, OPT_LIBRARY, OPT_REQUIRE };
 
 /* -1: go on; else the exit status. */
 static int parse(struct run *r, int argc, char **argv)
@@ -88,6 +90,7 @@ static int parse(struct run *r, int argc, char **argv)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 		{ "library", required_argument, NULL, OPT_LIBRARY },
+		{ "require", no_argument, NULL, OPT_REQUIRE },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -100,6 +103,7 @@ static int parse(struct run *r, int argc, char **argv)
 		case 'l': r->log = optarg; break;
 		case 'v': r->verbose = true; break;
 		case OPT_DRY_RUN: r->dry_run = true; break;
+		case OPT_REQUIRE: r->require = true; break;
 		case OPT_INJECT: r->inject = optarg; break;
 		case OPT_LIBRARY: r->library = optarg; break;
 		case 'h':
@@ -153,9 +157,6 @@ static bool resolve_paths(struct run *r)
 			return false;
 		}
 		r->config = r->config_path;
-		if (access(r->config, R_OK) != 0)
-			cli_warn("%s: %s: the built-in policy will be used", r->config,
-			         strerror(errno));
 	}
 	if (r->log && strncmp(r->log, file, prefix) == 0 && r->log[prefix]) {
 		memcpy(r->log_path, file, prefix);
@@ -167,25 +168,6 @@ static bool resolve_paths(struct run *r)
 		r->log = r->log_path;
 	}
 	return true;
-}
-
-/* Warns of what a preload does not reach. Errors are execvp()'s to report. */
-static void examine(const struct run *r)
-{
-	char path[PATH_MAX];
-	struct target t;
-	const char *reason;
-
-	if (!target_find(r->command[0], getenv("PATH"), path, sizeof(path)))
-		return;
-	if (r->verbose)
-		cli_say("program: %s", path);
-	if (!target_examine(&t, path, r->library_path, r->self))
-		return;
-	if (r->verbose && t.script[0])
-		cli_say("a script for %s", t.path);
-	for (unsigned i = 0; (reason = target_reason(&t, i)) != NULL; i++)
-		cli_warn("%s: %s", t.path, reason);
 }
 
 /* One word of a shell command. */
@@ -237,43 +219,66 @@ static void warn_of_variable(void *ctx, const struct diag *d)
 		cli_warn("%s", d->text);
 }
 
-/* Whether the library will be able to append to <path>, which need not exist. */
-static void examine_log_file(const char *path)
+/* Looks at the file that would run, not at the libraries that it needs: those can
+ * only add to what "doctor" knows. False if nothing is known; errors are execvp()'s
+ * to report. */
+static bool examine(const struct run *r, char *path, struct findings *f)
 {
-	char folder[PATH_MAX];
-	struct fmt f;
+	static struct target t;
+	const struct known_program *known;
+	char found[PATH_MAX];
+	struct imports im;
 
-	if (access(path, W_OK) == 0)
-		return;
-	if (errno == ENOENT) {
-		fmt_init(&f, folder, sizeof(folder));
-		fmt_mem(&f, path, (size_t)(strrchr(path, '/') - path) + 1);
-		fmt_end(&f);
-		if (access(folder, W_OK | X_OK) == 0)
-			return;
-	}
-	cli_warn("%s: %s: nothing will be logged", path, strerror(errno));
+	if (!target_find(r->command[0], getenv("PATH"), found, sizeof(found)))
+		return false;
+	if (r->verbose)
+		cli_say("program: %s", found);
+	if (!target_examine(&t, found, r->library_path, r->self, true) || !t.elf)
+		return false;
+	if (r->verbose && t.script[0])
+		cli_say("a script for %s", t.path);
+	if (!realpath(t.path, path))
+		memcpy(path, t.path, sizeof(t.path));
+	target_findings(&t, f);
+	known = known_program(path);
+	if (known)
+		findings_add(f, known->code, t.path, known->detail);
+	imports_init(&im, "");
+	imports_add(&im, t.path, false, false);
+	imports_findings(&im, f);
+	imports_free(&im);
+	return true;
 }
 
-/* What the library would find wrong with the variables, said now: in the
- * program it would be one line of a log, at the first failure. */
-static void examine_variables(void)
+/* What the library would find wrong with the program, the configuration and the
+ * variables, said now: in the program it would be one line of a log, at the first
+ * failure. False if the program must not be started. */
+static bool judge(const struct run *r)
 {
-	struct env env;
-	struct utsname host;
+	struct findings f = { 0 };
+	enum coverage verdict;
 	char path[PATH_MAX];
-	struct config *c;
-	bool file;
+	static struct setup setup;
+	struct env env;
 
 	env_snapshot(&env, environ, false);
-	if (uname(&host) != 0)
-		host.nodename[0] = '\0';
-	file = config_locate(&env, SYSCONFDIR, host.nodename, path, sizeof(path));
-	c = config_load(file ? path : NULL, file ? &lcapi_direct : NULL, &env, warn_of_variable,
-	                NULL);
-	if (c && c->log.to == LOG_TO_FILE)
-		examine_log_file(c->log.path);
-	config_free(c);
+	setup_findings(&setup, &env, NULL, examine(r, path, &f) ? path : NULL, -1,
+	               warn_of_variable, &f);
+	setup_free(&setup);
+	if (r->require)
+		library_findings(r->library, r->self, true, path, sizeof(path), &f);
+	verdict = findings_verdict(&f);
+	for (size_t i = 0; i < f.count && finding_effect(f.list[i].code) != COVERED; i++) {
+		char *line = finding_line(&f.list[i]);
+
+		cli_warn("%s", line);
+		free(line);
+	}
+	findings_free(&f);
+	if (!r->require || verdict != NOT_COVERED)
+		return true;
+	cli_say("%s is not started: --require, and it would not be covered", r->command[0]);
+	return false;
 }
 
 static int set_variables(const struct run *r, const struct setting *settings, size_t count)
@@ -315,7 +320,6 @@ int cmd_run(int argc, char **argv)
 		return EXIT_RUN_SETUP;
 	if (r.verbose)
 		cli_say("library: %s", r.library_path);
-	examine(&r);
 
 	const struct setting settings[] = {
 		{ "LD_PRELOAD", r.preload },
@@ -329,6 +333,7 @@ int cmd_run(int argc, char **argv)
 	status = set_variables(&r, settings, ARRAY_LEN(settings));
 	if (status != 0)
 		return status;
-	examine_variables();
+	if (!judge(&r))
+		return EXIT_RUN_SETUP;
 	return r.dry_run ? dry_run(&r, settings, ARRAY_LEN(settings)) : execute(&r);
 }

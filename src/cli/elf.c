@@ -2,20 +2,21 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/compat.h"
-#include "base/glob.h"
 #include "cli/elf.h"
 
-#define HEAD_BYTES 256 /* as much as the kernel looks at for "#!" */
-#define PHDR_LIMIT 256
-#define NOTE_BYTES 1024
-#define GO_BUILD_ID 4 /* type of the note that the Go linker writes */
+#define NOTE_BYTES 4096
+#define NOTE_GNU_BUILD_ID 3
+#define NOTE_GO_BUILD_ID 4
+#define DYNAMIC_LIMIT 4096
+#define TEXTS_LIMIT (UINT64_C(64) << 20)
+#define SYMBOL_LIMIT (UINT64_C(1) << 24)
+#define SYMBOL_BATCH 512
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -23,321 +24,357 @@
 #define NATIVE_DATA ELFDATA2MSB
 #endif
 
-struct image {
-	unsigned char class, data;
-	uint16_t machine;
-	unsigned phnum;
-	uint64_t phoff;
-	char loader[PATH_MAX]; /* PT_INTERP; "" if there is none */
-	bool go;
-};
+/* A member of a structure in the class of the file; <p> must be aligned. */
+#define GET(e, p, Type, member) \
+	((e)->wide ? ((const Elf64_##Type *)(const void *)(p))->member \
+	           : ((const Elf32_##Type *)(const void *)(p))->member)
+#define SIZE(e, Type) ((e)->wide ? sizeof(Elf64_##Type) : sizeof(Elf32_##Type))
 
-struct segment {
-	uint32_t type;
+struct section {
+	uint32_t name, type;
 	uint64_t offset, size;
 };
 
-static bool parse_head(struct image *im, const unsigned char *head, size_t len)
+static bool read_at(const struct elf *e, uint64_t offset, void *to, uint64_t size)
+{
+	char *at = to;
+
+	if (offset > e->size || size > e->size - offset)
+		return false;
+	while (size) {
+		ssize_t got = pread(e->fd, at, size, (off_t)offset);
+
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		size -= (uint64_t)got;
+	}
+	return true;
+}
+
+/* The <index>th of an array of entries; false if it is not in the file. */
+static bool read_entry(const struct elf *e, uint64_t table, uint64_t index, void *to, size_t size)
+{
+	return table <= e->size && index <= e->size / size &&
+	       read_at(e, table + index * size, to, size);
+}
+
+/* Notes have the same layout in both classes. */
+static void read_notes(struct elf *e, const struct elf_segment *s)
+{
+	unsigned char notes[NOTE_BYTES];
+	uint64_t size = s->size < sizeof(notes) ? s->size : sizeof(notes);
+	uint64_t at = 0;
+
+	if (!read_at(e, s->offset, notes, size))
+		return;
+	while (at + sizeof(Elf64_Nhdr) <= size) {
+		Elf64_Nhdr n;
+		uint64_t name, text;
+
+		memcpy(&n, notes + at, sizeof(n));
+		name = at + sizeof(n);
+		text = name + ((n.n_namesz + UINT64_C(3)) & ~UINT64_C(3));
+		at = text + ((n.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+		if (n.n_namesz != 4 || text > size)
+			continue;
+		if (n.n_type == NOTE_GO_BUILD_ID && memcmp(notes + name, "Go\0", 4) == 0)
+			e->go = true;
+		if (n.n_type == NOTE_GNU_BUILD_ID && memcmp(notes + name, "GNU", 4) == 0 &&
+		    n.n_descsz <= sizeof(e->build_id) && text + n.n_descsz <= size) {
+			memcpy(e->build_id, notes + text, n.n_descsz);
+			e->build_id_len = n.n_descsz;
+		}
+	}
+}
+
+static void read_segments(struct elf *e, uint64_t table, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < ELF_SEGMENTS; i++) {
+		struct elf_segment *s = &e->segments[i];
+		union {
+			Elf32_Phdr p32;
+			Elf64_Phdr p64;
+		} p;
+
+		if (!read_entry(e, table, i, &p, SIZE(e, Phdr))) {
+			e->damaged = true;
+			return;
+		}
+		s->type = GET(e, &p, Phdr, p_type);
+		s->offset = GET(e, &p, Phdr, p_offset);
+		s->size = GET(e, &p, Phdr, p_filesz);
+		s->address = GET(e, &p, Phdr, p_vaddr);
+		e->segment_count++;
+		if (s->type == PT_INTERP && s->size && s->size < sizeof(e->loader)) {
+			if (!read_at(e, s->offset, e->loader, s->size)) {
+				e->loader[0] = '\0';
+				e->damaged = true;
+			}
+		} else if (s->type == PT_NOTE) {
+			read_notes(e, s);
+		}
+	}
+}
+
+static bool read_section(const struct elf *e, unsigned index, struct section *s)
 {
 	union {
+		Elf32_Shdr s32;
+		Elf64_Shdr s64;
+	} h;
+
+	if (!read_entry(e, e->section_offset, index, &h, SIZE(e, Shdr)))
+		return false;
+	s->name = GET(e, &h, Shdr, sh_name);
+	s->type = GET(e, &h, Shdr, sh_type);
+	s->offset = GET(e, &h, Shdr, sh_offset);
+	s->size = GET(e, &h, Shdr, sh_size);
+	return true;
+}
+
+/* A Go program that was linked without a build id still has this. */
+static bool has_go_section(const struct elf *e)
+{
+	static const char wanted[] = ".go.buildinfo";
+	char name[sizeof(wanted)];
+	struct section names, s;
+
+	if (!e->section_count || !read_section(e, e->section_names, &names))
+		return false;
+	for (unsigned i = 0; i < e->section_count && read_section(e, i, &s); i++) {
+		if (s.name < names.size && names.size - s.name >= sizeof(name) &&
+		    names.offset <= e->size &&
+		    read_at(e, names.offset + s.name, name, sizeof(name)) &&
+		    memcmp(name, wanted, sizeof(name)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool read_head(struct elf *e)
+{
+	union {
+		unsigned char bytes[EI_NIDENT];
 		Elf32_Ehdr e32;
 		Elf64_Ehdr e64;
 	} h;
 
-	memset(im, 0, sizeof(*im));
-	if (len < sizeof(h) || memcmp(head, ELFMAG, SELFMAG) != 0)
+	memset(&h, 0, sizeof(h));
+	if (!read_at(e, 0, &h, sizeof(h)) && !read_at(e, 0, &h, sizeof(h.e32)))
 		return false;
-	memcpy(&h, head, sizeof(h));
-	im->class = head[EI_CLASS];
-	im->data = head[EI_DATA];
-	im->machine = h.e32.e_machine; /* at the same place in both */
-	if (im->data != NATIVE_DATA)
-		return true; /* foreign whatever the rest says */
-	if (im->class == ELFCLASS64 && h.e64.e_phentsize == sizeof(Elf64_Phdr)) {
-		im->phoff = h.e64.e_phoff;
-		im->phnum = h.e64.e_phnum;
-	} else if (im->class == ELFCLASS32 && h.e32.e_phentsize == sizeof(Elf32_Phdr)) {
-		im->phoff = h.e32.e_phoff;
-		im->phnum = h.e32.e_phnum;
-	}
-	if (im->phnum > PHDR_LIMIT)
-		im->phnum = PHDR_LIMIT;
-	return true;
-}
-
-static bool read_segment(int fd, const struct image *im, unsigned index, struct segment *s)
-{
-	bool wide = im->class == ELFCLASS64;
-	size_t size = wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	union {
-		Elf32_Phdr p32;
-		Elf64_Phdr p64;
-	} p;
-
-	if (im->phoff > INT64_MAX - PHDR_LIMIT * sizeof(p) ||
-	    pread(fd, &p, size, (off_t)(im->phoff + index * size)) != (ssize_t)size)
+	if (memcmp(h.bytes, ELFMAG, SELFMAG) != 0)
 		return false;
-	s->type = wide ? p.p64.p_type : p.p32.p_type;
-	s->offset = wide ? p.p64.p_offset : p.p32.p_offset;
-	s->size = wide ? p.p64.p_filesz : p.p32.p_filesz;
-	return s->offset <= INT64_MAX;
-}
-
-/* Notes have the same layout in both classes. */
-static bool has_go_note(int fd, const struct segment *s)
-{
-	unsigned char notes[NOTE_BYTES];
-	size_t want = s->size < sizeof(notes) ? s->size : sizeof(notes);
-	ssize_t got = pread(fd, notes, want, (off_t)s->offset);
-	uint64_t at = 0;
-
-	while (got > 0 && at + sizeof(Elf64_Nhdr) <= (uint64_t)got) {
-		Elf64_Nhdr n;
-
-		memcpy(&n, notes + at, sizeof(n));
-		at += sizeof(n);
-		if (n.n_type == GO_BUILD_ID && n.n_namesz == 4 && at + 4 <= (uint64_t)got &&
-		    memcmp(notes + at, "Go\0", 4) == 0)
-			return true;
-		at += (n.n_namesz + UINT64_C(3)) & ~UINT64_C(3);
-		at += (n.n_descsz + UINT64_C(3)) & ~UINT64_C(3);
-	}
-	return false;
-}
-
-static void read_segments(int fd, struct image *im)
-{
-	struct segment s;
-
-	for (unsigned i = 0; i < im->phnum && read_segment(fd, im, i, &s); i++) {
-		if (s.type == PT_INTERP && s.size && s.size < sizeof(im->loader)) {
-			ssize_t got = pread(fd, im->loader, s.size, (off_t)s.offset);
-
-			im->loader[got > 0 ? got : 0] = '\0';
-		} else if (s.type == PT_NOTE && has_go_note(fd, &s)) {
-			im->go = true;
-		}
-	}
-}
-
-static bool read_image(const char *path, struct image *im)
-{
-	unsigned char head[HEAD_BYTES];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-	bool ok;
-
-	if (fd < 0)
-		return false;
-	len = read(fd, head, sizeof(head));
-	ok = len > 0 && parse_head(im, head, (size_t)len);
-	if (ok)
-		read_segments(fd, im);
-	close(fd);
-	return ok;
-}
-
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The dynamic loader itself has no loader, but honours LD_PRELOAD. */
-static bool is_loader(const char *path)
-{
-	const char *name = last_part(path);
-
-	return glob_match("ld*.so*", name, strlen(name), 0);
-}
-
-static unsigned privilege_traits(int fd)
-{
-	unsigned traits = 0;
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return 0;
-	if (st.st_mode & S_ISUID)
-		traits |= st.st_uid == getuid() ? TARGET_SETUID_OWN : TARGET_SETUID;
-	/* Without the execute bit it means something else. */
-	if ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP))
-		traits |= st.st_gid == getgid() ? TARGET_SETGID_OWN : TARGET_SETGID;
-	if (fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		traits |= getuid() == 0 ? TARGET_FILECAPS_ROOT : TARGET_FILECAPS;
-	return traits;
-}
-
-static unsigned image_traits(const struct image *im, const char *path, const char *like,
-                             const char *self)
-{
-	unsigned traits = 0;
-	struct image ours;
-
-	if (!read_image(like, &ours) && !read_image(self, &ours))
-		return 0;
-	if (im->class != ours.class || im->data != ours.data || im->machine != ours.machine)
-		return TARGET_FOREIGN;
-	if (!im->loader[0])
-		return is_loader(path) ? 0 : TARGET_STATIC;
-	if (im->go)
-		traits |= TARGET_GO;
-	if (read_image(self, &ours) && ours.loader[0] &&
-	    strcmp(last_part(ours.loader), last_part(im->loader)) != 0)
-		traits |= TARGET_OTHER_LIBC;
-	return traits;
-}
-
-/* "#! /path arg" to "/path"; false if it is no such line. */
-static bool parse_script(const unsigned char *head, size_t len, char *out, size_t size)
-{
-	size_t i = 2, n = 0;
-
-	if (len < 2 || head[0] != '#' || head[1] != '!')
-		return false;
-	while (i < len && (head[i] == ' ' || head[i] == '\t'))
-		i++;
-	while (i < len && head[i] > ' ' && n + 1 < size)
-		out[n++] = (char)head[i++];
-	out[n] = '\0';
-	return n > 0;
-}
-
-static bool copy_path(char *out, const char *path)
-{
-	size_t len = strlen(path);
-
-	if (len >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return false;
-	}
-	memmove(out, path, len + 1);
-	return true;
-}
-
-/* One file. True with <next> filled for a script, empty else. */
-static bool examine_one(struct target *t, const char *like, const char *self, char *next)
-{
-	unsigned char head[HEAD_BYTES];
-	int fd = open(t->path, O_RDONLY | O_CLOEXEC);
-	struct image im;
-	ssize_t len;
-
-	next[0] = '\0';
-	if (fd < 0)
-		return false;
-	len = read(fd, head, sizeof(head));
-	if (len < 0)
-		len = 0;
-	if (parse_head(&im, head, (size_t)len)) {
-		read_segments(fd, &im);
-		t->elf = true;
-		t->traits = privilege_traits(fd) | image_traits(&im, t->path, like, self);
-	} else {
-		/* The kernel ignores the privilege bits of scripts. */
-		parse_script(head, (size_t)len, next, HEAD_BYTES);
-	}
-	close(fd);
-	return true;
-}
-
-bool target_examine(struct target *t, const char *path, const char *like, const char *self)
-{
-	char next[HEAD_BYTES];
-
-	memset(t, 0, sizeof(*t));
-	if (!copy_path(t->path, path))
-		return false;
-	for (unsigned depth = 0; depth <= TARGET_DEPTH; depth++) {
-		if (!examine_one(t, like, self, next))
-			return false;
-		if (!next[0])
-			return true;
-		if (depth == 0)
-			copy_path(t->script, t->path);
-		copy_path(t->path, next);
-	}
-	errno = ELOOP;
-	return false;
-}
-
-const char *target_reason(const struct target *t, unsigned index)
-{
-	static const struct {
-		unsigned trait;
-		const char *text;
-	} reasons[] = {
-		{ TARGET_FOREIGN, "built for another architecture: the loader cannot use "
-		                  "this libretry.so there" },
-		{ TARGET_STATIC, "statically linked: there is no loader that would preload "
-		                 "anything" },
-		{ TARGET_SETUID, "set-user-ID: the loader ignores preloads there" },
-		{ TARGET_SETUID_OWN, "set-user-ID: the loader ignores preloads there, "
-		                     "unless the owner runs it" },
-		{ TARGET_SETGID, "set-group-ID: the loader ignores preloads there" },
-		{ TARGET_SETGID_OWN, "set-group-ID: the loader ignores preloads there, "
-		                     "unless its own group runs it" },
-		{ TARGET_FILECAPS, "file capabilities: the loader ignores preloads there" },
-		{ TARGET_FILECAPS_ROOT, "file capabilities: the loader ignores preloads there, "
-		                        "unless root runs it" },
-		{ TARGET_OTHER_LIBC, "uses another C library than libretry.so, and may fail to "
-		                     "start with it" },
-		{ TARGET_GO, "a Go program: it makes its system calls itself and is not "
-		             "reached" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
-		if ((t->traits & reasons[i].trait) && index-- == 0)
-			return reasons[i].text;
-	}
-	return NULL;
-}
-
-static bool try_file(const char *path, int *worst)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0) {
-		if (errno == EACCES)
-			*worst = EACCES;
-		return false;
-	}
-	if (S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+	e->class = h.bytes[EI_CLASS];
+	e->data = h.bytes[EI_DATA];
+	e->wide = e->class == ELFCLASS64;
+	e->foreign = e->data != NATIVE_DATA;
+	e->machine = h.e32.e_machine; /* these two are at the same place in both */
+	e->type = h.e32.e_type;
+	if (e->foreign)
 		return true;
-	*worst = EACCES;
+	if ((e->class != ELFCLASS32 && !e->wide) ||
+	    GET(e, &h, Ehdr, e_phentsize) != SIZE(e, Phdr) || !GET(e, &h, Ehdr, e_phnum)) {
+		e->damaged = true;
+		return true;
+	}
+	if (GET(e, &h, Ehdr, e_shentsize) == SIZE(e, Shdr)) {
+		e->section_offset = GET(e, &h, Ehdr, e_shoff);
+		e->section_count = GET(e, &h, Ehdr, e_shnum);
+		e->section_names = GET(e, &h, Ehdr, e_shstrndx);
+	}
+	read_segments(e, GET(e, &h, Ehdr, e_phoff), GET(e, &h, Ehdr, e_phnum));
+	if (!e->go)
+		e->go = has_go_section(e);
+	return true;
+}
+
+bool elf_open(struct elf *e, const char *path)
+{
+	struct stat st;
+
+	memset(e, 0, sizeof(*e));
+	/* Not to wait for somebody at the other end of a FIFO. */
+	e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (e->fd < 0)
+		return false;
+	errno = ENOEXEC;
+	if (fstat(e->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		e->size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
+		errno = ENOEXEC;
+		if (read_head(e))
+			return true;
+	}
+	elf_close(e);
 	return false;
 }
 
-bool target_find(const char *name, const char *search, char *out, size_t size)
+void elf_close(struct elf *e)
 {
-	char standard[256];
-	int worst = ENOENT;
-	size_t len = strlen(name);
+	int saved = errno;
 
-	if (!search) {
-		confstr(_CS_PATH, standard, sizeof(standard));
-		search = standard;
-	}
-	if (strchr(name, '/') || !len)
-		search = "";
-	for (const char *end;; search = end + 1) {
-		size_t dir;
+	if (e->fd >= 0)
+		close(e->fd);
+	e->fd = -1;
+	errno = saved;
+}
 
-		end = strchrnul(search, ':');
-		dir = (size_t)(end - search);
-		if (dir + len + 2 <= size) {
-			memcpy(out, search, dir);
-			/* An empty part is the working directory. */
-			if (dir)
-				out[dir++] = '/';
-			memcpy(out + dir, name, len + 1);
-			if (len && try_file(out, &worst))
-				return true;
+bool elf_same_kind(const struct elf *a, const struct elf *b)
+{
+	return a->class == b->class && a->data == b->data && a->machine == b->machine;
+}
+
+/* Where the loader would find <address> in the file; false if nowhere. */
+static bool place_of(const struct elf *e, uint64_t address, uint64_t *offset)
+{
+	for (unsigned i = 0; i < e->segment_count; i++) {
+		const struct elf_segment *s = &e->segments[i];
+
+		if (s->type == PT_LOAD && address >= s->address &&
+		    address - s->address < s->size && s->offset <= e->size) {
+			*offset = s->offset + (address - s->address);
+			return *offset <= e->size;
 		}
-		if (!*end)
-			break;
 	}
-	errno = worst;
 	return false;
+}
+
+struct addresses {
+	uint64_t texts, texts_size, symbols, hash;
+};
+
+static void note_entry(struct elf_dynamic *d, struct addresses *a, uint64_t tag, uint64_t value)
+{
+	switch (tag) {
+	case DT_NEEDED:
+		if (d->needed_count < ELF_NEEDED)
+			d->needed[d->needed_count++] = value;
+		break;
+	case DT_RUNPATH: d->runpath = value; break;
+	case DT_RPATH: d->rpath = value; break;
+	case DT_FLAGS_1: d->flags_1 = value; break;
+	case DT_STRTAB: a->texts = value; break;
+	case DT_STRSZ: a->texts_size = value; break;
+	case DT_SYMTAB: a->symbols = value; break;
+	case DT_HASH: a->hash = value; break;
+	default: break;
+	}
+}
+
+static bool read_entries(const struct elf *e, struct elf_dynamic *d, struct addresses *a)
+{
+	const struct elf_segment *s = NULL;
+	union {
+		Elf32_Dyn d32;
+		Elf64_Dyn d64;
+	} entry;
+
+	for (unsigned i = 0; i < e->segment_count && !s; i++) {
+		if (e->segments[i].type == PT_DYNAMIC)
+			s = &e->segments[i];
+	}
+	if (!s)
+		return false;
+	for (unsigned i = 0; i < DYNAMIC_LIMIT && i < s->size / SIZE(e, Dyn); i++) {
+		if (!read_entry(e, s->offset, i, &entry, SIZE(e, Dyn)))
+			return false;
+		if (GET(e, &entry, Dyn, d_tag) == DT_NULL)
+			break;
+		note_entry(d, a, (uint64_t)GET(e, &entry, Dyn, d_tag),
+		           GET(e, &entry, Dyn, d_un.d_val));
+	}
+	return true;
+}
+
+/* Nothing in the dynamic section says it. DT_HASH has one chain entry for each
+ * symbol, but is often left out for DT_GNU_HASH, which need not know imports; a
+ * file without section headers has its texts right behind its symbols. */
+static uint64_t count_symbols(const struct elf *e, const struct addresses *a)
+{
+	uint64_t offset;
+	uint32_t head[2];
+	struct section s;
+
+	if (a->hash && place_of(e, a->hash, &offset) && read_at(e, offset, head, sizeof(head)))
+		return head[1];
+	for (unsigned i = 0; i < e->section_count && read_section(e, i, &s); i++) {
+		if (s.type == SHT_DYNSYM)
+			return s.size / SIZE(e, Sym);
+	}
+	return a->texts > a->symbols ? (a->texts - a->symbols) / SIZE(e, Sym) : 0;
+}
+
+bool elf_dynamic_read(const struct elf *e, struct elf_dynamic *d)
+{
+	struct addresses a = { 0 };
+	uint64_t offset;
+
+	memset(d, 0, sizeof(*d));
+	if (e->foreign || e->damaged || !read_entries(e, d, &a) || !place_of(e, a.texts, &offset))
+		return false;
+	if (a.texts_size > TEXTS_LIMIT || a.texts_size > e->size - offset)
+		return false;
+	d->texts = malloc(a.texts_size + 1);
+	if (!d->texts)
+		return false;
+	if (!read_at(e, offset, d->texts, a.texts_size)) {
+		elf_dynamic_free(d);
+		return false;
+	}
+	d->texts[a.texts_size] = '\0';
+	d->texts_size = a.texts_size;
+	if (place_of(e, a.symbols, &d->symbols)) {
+		uint64_t most = (e->size - d->symbols) / SIZE(e, Sym);
+
+		d->symbol_count = count_symbols(e, &a);
+		if (d->symbol_count > most)
+			d->symbol_count = most;
+		if (d->symbol_count > SYMBOL_LIMIT)
+			d->symbol_count = SYMBOL_LIMIT;
+	}
+	return true;
+}
+
+void elf_dynamic_free(struct elf_dynamic *d)
+{
+	free(d->texts);
+	d->texts = NULL;
+	d->texts_size = 0;
+}
+
+const char *elf_text(const struct elf_dynamic *d, uint64_t offset)
+{
+	return offset < d->texts_size ? d->texts + offset : "";
+}
+
+static void each_symbol(const struct elf *e, const struct elf_dynamic *d, const void *symbol,
+                        elf_symbol_fn *each, void *ctx)
+{
+	unsigned bind = ELF64_ST_BIND(GET(e, symbol, Sym, st_info)); /* as ELF32_ST_BIND */
+	const char *name = elf_text(d, GET(e, symbol, Sym, st_name));
+
+	if (*name && (bind == STB_GLOBAL || bind == STB_WEAK || bind == STB_GNU_UNIQUE))
+		each(ctx, name, GET(e, symbol, Sym, st_shndx) != SHN_UNDEF);
+}
+
+void elf_symbols(const struct elf *e, const struct elf_dynamic *d, elf_symbol_fn *each, void *ctx)
+{
+	union {
+		Elf32_Sym s32[SYMBOL_BATCH];
+		Elf64_Sym s64[SYMBOL_BATCH];
+	} batch;
+	size_t size = SIZE(e, Sym);
+
+	for (uint64_t done = 0; done < d->symbol_count;) {
+		uint64_t count = d->symbol_count - done;
+
+		if (count > SYMBOL_BATCH)
+			count = SYMBOL_BATCH;
+		if (!read_at(e, d->symbols + done * size, &batch, count * size))
+			return;
+		for (uint64_t i = 0; i < count; i++)
+			each_symbol(e, d, (const char *)&batch + i * size, each, ctx);
+		done += count;
+	}
 }

@@ -278,15 +278,24 @@ warnings() {
 	chmod +x loop
 	silent "a script for itself" ./loop
 
+	# To their owner they give no privilege, so the loader preloads for that one.
 	cp dynamic setuid
 	chmod u+s setuid
-	warned "set-user-ID" "set-user-ID: the loader ignores preloads there" ./setuid
+	silent "set-user-ID, for its owner" ./setuid
 	cp dynamic setgid
 	chmod g+s setgid
-	warned "set-group-ID" "set-group-ID: the loader ignores preloads there" ./setgid
+	silent "set-group-ID, for its group" ./setgid
 	cp dynamic capable
-	if command -v setcap >/dev/null && setcap cap_net_raw+ep capable 2>/dev/null; then
-		warned "file capabilities" "file capabilities: the loader" ./capable
+	if [ "$(id -u)" -eq 0 ]; then
+		chown 65534 setuid
+		chmod u+s setuid
+		warned "set-user-ID" "set-user-ID: the loader ignores preloads there" ./setuid
+		chgrp 65534 setgid
+		chmod g+s setgid
+		warned "set-group-ID" "set-group-ID: the loader ignores preloads there" ./setgid
+		if command -v setcap >/dev/null && setcap cap_net_raw+ep capable 2>/dev/null; then
+			silent "file capabilities, for root" ./capable
+		fi
 	fi
 
 	# The class byte of an ELF header: 32 bits where 64 are native, and back.
@@ -319,6 +328,45 @@ warnings() {
 	: >empty
 	chmod +x empty
 	silent "an empty file" ./empty
+}
+
+# ------------------------------------------------------------- require --
+
+# refused NAME REASON ARG...: run --require ends with 125 and starts nothing
+refused() {
+	name=$1 reason=$2
+	shift 2
+	run --require "$@"
+	is "$name" 125 "$status"
+	has "$name: the reason" "$reason" err
+	has "$name: it is said" "is not started" err
+	is "$name: nothing ran" "" "$(cat out)"
+}
+
+require() {
+	mkdir broken
+	head -c 4096 "$so" >broken/libretry.so
+	# shellcheck disable=SC2016
+	run --require sh -c 'echo started; exit 3'
+	is "--require starts what is covered" 3 "$status"
+	is "--require says nothing then" "" "$(cat err)"
+	run --require ./nosuchprogram
+	is "--require leaves what is not there to exec" 127 "$status"
+	[ ! -x static ] || refused "--require and a static program" "statically linked" ./static
+	refused "--require and a damaged library" "cannot use libretry.so" \
+		--library "$tmp/broken/libretry.so" echo started
+	printf '#!/usr/bin/env -S -i sh\necho started\n' >cleared
+	chmod +x cleared
+	refused "--require and a cleared environment" "clears the environment" ./cleared
+	LIBRETRY_DISABLE=1 "$LIBRETRY" run --require --library "$so" echo started >out 2>err
+	is "--require and LIBRETRY_DISABLE" 125 $?
+	has "--require and LIBRETRY_DISABLE: the reason" "LIBRETRY_DISABLE is set" err
+	printf 'version = 1;\nprograms = ( { exe = ["cat"]; enabled = false; } );\n' >notcat.conf
+	refused "--require and a program that is switched off" "notcat.conf:2" -c notcat.conf cat notcat.conf
+	run --require -c notcat.conf echo started
+	is "--require and another program" "started" "$(cat out)"
+	run --require --dry-run ./go
+	is "--require lets what is partly covered go" 0 "$status"
 }
 
 # --------------------------------------------------------------- check --
@@ -487,6 +535,7 @@ dry_run
 preload
 running
 warnings
+require
 check
 choice
 faults
