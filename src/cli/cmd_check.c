@@ -9,6 +9,7 @@
 
 #include "base/compat.h"
 #include "cli/cli.h"
+#include "cli/inuse.h"
 #include "cli/out.h"
 #include "cli/show.h"
 #include "config/config.h"
@@ -80,17 +81,6 @@ static int parse(struct check *k, int argc, char **argv)
 	return -1;
 }
 
-/* A fault of the environment names its variable first. */
-static void note_rejected(struct check *k, const char *text)
-{
-	for (int v = 0; v < ENV_COUNT; v++) {
-		size_t len = strlen(env_name(v));
-
-		if (strncmp(text, env_name(v), len) == 0 && text[len] == ':')
-			k->rejected[v] = true;
-	}
-}
-
 static void report(void *ctx, const struct diag *d)
 {
 	static const char *const words[] = { "note", "warning", "unknown", "error",
@@ -99,8 +89,7 @@ static void report(void *ctx, const struct diag *d)
 	const char *label = "";
 
 	k->count[d->level]++;
-	if (!d->file && d->level != DIAG_NOTE)
-		note_rejected(k, d->text);
+	note_rejected(k->rejected, d);
 	if (k->json) {
 		out_cell(&k->out, words[d->level]);
 		out_cell(&k->out, d->file);
@@ -118,39 +107,6 @@ static void report(void *ctx, const struct diag *d)
 		out_say(&k->out, "%s:%u: %s%s", d->file, d->line, label, d->text);
 	else
 		out_say(&k->out, "%s: %s%s", d->file ? d->file : "environment", label, d->text);
-}
-
-struct choice {
-	const char *file; /* NULL: built in */
-	const char *word; /* in JSON */
-	const char *why;  /* for people */
-};
-
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-static struct choice choose(const struct check *k, char *path, size_t size)
-{
-	const char *named = env_get(&k->env, ENV_CONFIG);
-	char host[HOST_NAME_MAX + 1] = "";
-
-	if (k->given)
-		return (struct choice){ k->given, "argument", "as asked" };
-	gethostname(host, sizeof(host) - 1);
-	if (!config_locate(&k->env, SYSCONFDIR, host, path, size)) {
-		if (named)
-			return (struct choice){ NULL, "LIBRETRY_CONFIG", "LIBRETRY_CONFIG=none" };
-		return (struct choice){ NULL, "built-in", "no configuration file was found" };
-	}
-	if (named)
-		return (struct choice){ path, "LIBRETRY_CONFIG", "named by LIBRETRY_CONFIG" };
-	if (starts_with(path, SYSCONFDIR "/libretry/hosts.d/"))
-		return (struct choice){ path, "host", "the file of this host" };
-	if (starts_with(path, SYSCONFDIR "/libretry/"))
-		return (struct choice){ path, "system", "the system's file" };
-	return (struct choice){ path, "user", "the user's own file" };
 }
 
 static struct config *load(struct check *k, const char *file)
@@ -210,12 +166,12 @@ static void fmt_counts(struct fmt *f, const struct check *k)
 		fmt_str(f, "no faults");
 }
 
-static void summary(struct check *k, const struct choice *choice)
+static void summary(struct check *k, const struct in_use *in_use)
 {
 	const char *instead = env_flag(&k->env, ENV_STRICT)
 	                              ? "every call would pass through untouched (LIBRETRY_STRICT)"
 	                              : "the built-in policy would be used";
-	const char *outcome = choice->file ? "the file is used" : "the built-in policies are used";
+	const char *outcome = in_use->file ? "the file is used" : "the built-in policies are used";
 	char text[160];
 	struct fmt f;
 
@@ -232,23 +188,8 @@ static void summary(struct check *k, const struct choice *choice)
 		out_say(&k->out, "%s: %s", text, outcome);
 }
 
-static void show_files(struct check *k, const struct config *c)
-{
-	static const struct out_column columns[] = { { "path", NULL } };
-
-	out_table(&k->out, "files", NULL, columns, ARRAY_LEN(columns));
-	for (unsigned i = 0; i < c->file_count; i++) {
-		if (k->json)
-			out_cell(&k->out, c->files[i]);
-		else if (i)
-			out_say(&k->out, "with %s", c->files[i]);
-	}
-	if (k->json)
-		out_table_end(&k->out);
-}
-
 /* The object's members that follow the faults. */
-static void result(struct check *k, const struct config *c, const struct choice *choice)
+static void result(struct check *k, const struct config *c, const struct in_use *in_use)
 {
 	bool usable = !k->count[DIAG_ERROR] && !k->count[DIAG_UNREADABLE];
 
@@ -260,10 +201,10 @@ static void result(struct check *k, const struct config *c, const struct choice 
 	out_member_int(&k->out, "exit_status", verdict(k));
 	if (k->quiet)
 		return;
-	summary(k, choice);
+	summary(k, in_use);
 	if (!usable)
 		return;
-	show_files(k, c);
+	in_use_files(&k->out, c);
 	out_member(&k->out, "mode", c->mode == MODE_OBSERVE ? "observe" : "retry");
 	show_rules(&k->out, c);
 	show_policies(&k->out, c);
@@ -276,7 +217,8 @@ int cmd_check(int argc, char **argv)
 {
 	static struct check k;
 	char path[PATH_MAX];
-	struct choice choice;
+	char text[PATH_MAX + 64];
+	struct in_use in_use;
 	struct config *c;
 	int status = parse(&k, argc, argv);
 
@@ -284,20 +226,18 @@ int cmd_check(int argc, char **argv)
 		return status;
 	env_snapshot(&k.env, environ, getauxval(AT_SECURE) != 0);
 	k.env.wants_all = true;
-	choice = choose(&k, path, sizeof(path));
+	in_use = in_use_find(&k.env, k.given, false, path, sizeof(path));
 	out_open(&k.out, stdout, k.json);
-	out_member(&k.out, "file", choice.file);
-	out_member(&k.out, "chosen_by", choice.word);
-	if (!k.quiet && choice.file)
-		out_say(&k.out, "%s (%s)", choice.file, choice.why);
-	else if (!k.quiet)
-		out_say(&k.out, "built-in policies (%s)", choice.why);
-	c = load(&k, choice.file);
+	in_use_members(&k.out, &in_use);
+	in_use_text(&in_use, text, sizeof(text));
+	if (!k.quiet)
+		out_say(&k.out, "%s", text);
+	c = load(&k, in_use.file);
 	if (!c) {
 		cli_say("out of memory");
 		return EXIT_CHECK_UNREADABLE;
 	}
-	result(&k, c, &choice);
+	result(&k, c, &in_use);
 	out_close(&k.out);
 	status = verdict(&k);
 	config_free(c);

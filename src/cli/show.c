@@ -97,7 +97,7 @@ static void fmt_names(struct fmt *f, const char *name, const char *const *list, 
 	}
 }
 
-static void fmt_conditions(struct fmt *f, const struct rule *r)
+void show_conditions(struct fmt *f, const struct rule *r)
 {
 	static const char *const protos[] = { "", "tcp", "udp", "unix" };
 
@@ -143,7 +143,7 @@ void show_rules(struct out *o, const struct config *c)
 		out_cell(o, r->policy->name);
 		cell_figures(o, r->policy);
 		fmt_init(&f, text, sizeof(text));
-		fmt_conditions(&f, r);
+		show_conditions(&f, r);
 		cell_fmt(o, &f);
 	}
 	cell_source(o, rest->source);
@@ -154,22 +154,28 @@ void show_rules(struct out *o, const struct config *c)
 	out_table_end(o);
 }
 
-static void cell_jitter(struct out *o, const struct backoff *b)
+void show_jitter(struct fmt *f, const struct backoff *b)
 {
 	static const char *const names[] = {
 		[JITTER_PROPORTIONAL] = "proportional", [JITTER_FULL] = "full",
 		[JITTER_EQUAL] = "equal", [JITTER_ADDITIVE] = "additive",
 		[JITTER_DECORRELATED] = "decorrelated", [JITTER_NONE] = "none"
 	};
+
+	fmt_str(f, names[b->jitter]);
+	if (b->jitter == JITTER_PROPORTIONAL || b->jitter == JITTER_ADDITIVE) {
+		fmt_char(f, ' ');
+		fmt_ppm(f, b->jitter_ratio);
+	}
+}
+
+static void cell_jitter(struct out *o, const struct backoff *b)
+{
 	char text[64];
 	struct fmt f;
 
 	fmt_init(&f, text, sizeof(text));
-	fmt_str(&f, names[b->jitter]);
-	if (b->jitter == JITTER_PROPORTIONAL || b->jitter == JITTER_ADDITIVE) {
-		fmt_char(&f, ' ');
-		fmt_ppm(&f, b->jitter_ratio);
-	}
+	show_jitter(&f, b);
 	cell_fmt(o, &f);
 }
 
@@ -189,22 +195,18 @@ static bool set_includes(const struct err_set *set, const struct err_set *part)
 	return !(part->eais & ~set->eais);
 }
 
-/* Whole classes by their names, single errors by theirs. */
-static void cell_retry_on(struct out *o, const struct err_set *set)
+void show_errors(struct fmt *f, const struct err_set *set)
 {
 	struct err_set rest = *set;
 	const char *name;
-	char text[TEXT_MAX];
-	struct fmt f;
 
-	fmt_init(&f, text, sizeof(text));
 	for (int class = 0; class < CLASS_COUNT; class++) {
 		struct err_set members = { 0 };
 
 		err_set_add_class(&members, class);
 		if (!set_includes(set, &members))
 			continue;
-		word(&f, class_name(class));
+		word(f, class_name(class));
 		err_set_remove_class(&rest, class);
 	}
 	for (unsigned i = 0; (name = err_table_name(i)) != NULL; i++) {
@@ -214,8 +216,17 @@ static void cell_retry_on(struct out *o, const struct err_set *set)
 			continue;
 		/* Several names may stand for one error. */
 		err_set_remove(&rest, e);
-		word(&f, name);
+		word(f, name);
 	}
+}
+
+static void cell_retry_on(struct out *o, const struct err_set *set)
+{
+	char text[TEXT_MAX];
+	struct fmt f;
+
+	fmt_init(&f, text, sizeof(text));
+	show_errors(&f, set);
 	cell_fmt(o, &f);
 }
 
@@ -357,7 +368,7 @@ void show_faults(struct out *o, const struct config *c)
 		fmt_times(&f, t);
 		cell_fmt(o, &f);
 		fmt_init(&f, text, sizeof(text));
-		fmt_conditions(&f, &t->match);
+		show_conditions(&f, &t->match);
 		cell_fmt(o, &f);
 	}
 	out_table_end(o);
@@ -403,4 +414,36 @@ void show_environment(struct out *o, const struct env *env, const bool rejected[
 	config_overrides(env, show_override, &e);
 	if (o->json)
 		out_table_end(o);
+}
+
+void show_dur(struct fmt *f, int64_t ns, bool up)
+{
+	static const struct {
+		int64_t below, unit, step;
+		const char *name;
+	} rows[] = {
+		{ DUR_MS, DUR_US, DUR_US, "us" },
+		{ 10 * DUR_MS, DUR_MS, DUR_MS / 10, "ms" },
+		{ DUR_S, DUR_MS, DUR_MS, "ms" },
+		{ 10 * DUR_S, DUR_S, DUR_S / 100, "s" },
+		{ 600 * DUR_S, DUR_S, DUR_S / 10, "s" },
+		{ 7200 * DUR_S, 60 * DUR_S, 6 * DUR_S, "m" },
+		{ INT64_MAX, 3600 * DUR_S, 360 * DUR_S, "h" },
+	};
+	size_t i = 0;
+	int64_t steps;
+
+	if (ns == DUR_NONE) {
+		fmt_str(f, "no limit");
+		return;
+	}
+	if (ns == 0) {
+		fmt_str(f, "0s");
+		return;
+	}
+	while (ns >= rows[i].below)
+		i++;
+	steps = ns / rows[i].step + (up && ns % rows[i].step != 0);
+	fmt_ppm(f, steps * (PPM / (rows[i].unit / rows[i].step)));
+	fmt_str(f, rows[i].name);
 }

@@ -213,6 +213,7 @@ static void read_fields(const struct node *group, struct pol *p)
 	if (node_is_group(group))
 		settle_schedule(group, &p->p);
 	p->p.retry = pol_errors(p);
+	p->p.never = p->never_on;
 	if (sink->count[DIAG_ERROR] + sink->hushed != before)
 		p->bad = true;
 	policy_check(group, p);

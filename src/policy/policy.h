@@ -119,6 +119,7 @@ struct policy {
 	int64_t attempt_timeout;     /* ns, DUR_NONE = the kernel's own */
 	int64_t dns_attempt_timeout; /* ns, whole seconds, DUR_NONE = resolver's */
 	struct err_set retry;        /* retry_on without never_on, resolved */
+	struct err_set never;        /* never_on, for "explain" only */
 	enum send_mode send;
 	uint32_t replay_buffer;      /* bytes */
 	enum nonblocking nonblocking;

@@ -1,0 +1,202 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The command: suggest. Environment: LIBRETRY (the binary), LIBRETRY_SO (the
+# library), TOOLS.
+set -u
+
+: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./.libs/libretry.so}" "${TOOLS:=./tests/tools}"
+LIBRETRY=$(cd "$(dirname "$LIBRETRY")" && pwd)/$(basename "$LIBRETRY")
+LIBRETRY_SO=$(cd "$(dirname "$LIBRETRY_SO")" && pwd)/$(basename "$LIBRETRY_SO")
+TOOLS=$(cd "$TOOLS" && pwd)
+for file in "$LIBRETRY" "$LIBRETRY_SO" "$TOOLS/connect_once"; do
+	[ -r "$file" ] || { echo "not ok setup: $file is missing"; exit 99; }
+done
+for name in $(env | sed -n 's/^\(LIBRETRY_[A-Z_]*\)=.*/\1/p'); do
+	[ "$name" = LIBRETRY_SO ] || unset "$name"
+done
+unset LD_PRELOAD
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+XDG_CONFIG_HOME=$tmp/xdg
+export XDG_CONFIG_HOME
+cd "$tmp" || exit 99
+failed=0
+
+pass() { echo "ok $1"; }
+fail() { echo "not ok $1: $2"; failed=1; }
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
+has() {
+	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
+}
+lacks() {
+	if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in <$(cat "$3")>"; else pass "$1"; fi
+}
+
+# sg ARG...: runs the command; $status, files out and err, and flat: the comments in
+# one line
+sg() {
+	"$LIBRETRY" suggest "$@" >out 2>err </dev/null
+	status=$?
+	tr -d '#' <out | tr -s ' \n' ' ' >flat
+}
+
+ends() {
+	wanted_name=$1 wanted=$2
+	shift 2
+	sg "$@"
+	is "$wanted_name" "$wanted" "$status"
+}
+
+# outage DEST HH:MM:SS MM:SS: one that begins and ends then, of one process
+outage() {
+	echo "2026-11-29T$2.000Z libretry[7] WARN retry op=connect dest=$1 attempt=1/5" \
+		"error=${4:-ECONNREFUSED} wait=112ms elapsed=0.4ms left=29.9s policy=default"
+	echo "2026-11-29T${2%%:*}:$3.000Z libretry[7] INFO recovered op=connect dest=$1" \
+		"attempts=3 waited=412ms policy=default"
+}
+
+# What is printed is a configuration that libretry takes, and that leads there.
+usable() {
+	"$LIBRETRY" check --strict --quiet out >checked 2>&1 || true
+	is "$1: the configuration has no fault" "" "$(cat checked)"
+	"$LIBRETRY" explain --config out "$2" >explained 2>&1
+	has "$1: its rule is found" "policy: $3, the rule's" explained
+}
+
+words() {
+	ends "--help" 0 --help
+	has "--help names the options" "--within" out
+	ends "no file" 2
+	ends "two files" 2 a b
+	ends "an unknown option" 2 --nope a
+	ends "no percentage" 2 --target 0 a
+	ends "more than all" 2 --target 101 a
+	ends "a time without a unit" 2 --within 30 a
+	ends "no time" 2 --gap 0s a
+	ends "a file that is not there" 3 ./nope
+	has "is named" "nope" err
+	echo "nothing of ours" >other
+	ends "a file of others" 3 other
+	has "says what it is not" "no timeline" err
+	echo "2026-11-29T10:00:00.000Z libretry[7] INFO stopping signal=SIGTERM" >quiet
+	ends "a log without failures" 1 quiet
+	is "prints no policy" "" "$(cat out)"
+	has "and says so" "no outage to learn from" err
+}
+
+log() {
+	{
+		outage db1:5432 10:00:00 00:02
+		outage db1:5432 11:00:00 00:10
+		outage 192.0.2.7:80 11:30:00 30:01
+		outage db1:5432 12:00:00 00:04
+		echo "a line of somebody else"
+		outage '[fd00::1]:443' 12:30:00 30:01
+		outage /run/x.sock 13:00:00 00:05 ENOENT
+		echo "2026-11-29T13:30:00.000Z libretry[7] WARN suppressed dest=db1:5432 lines=9"
+	} >retry.log
+	ends "a log" 0 retry.log
+	has "outages are found" "db1:5432: 3 outages of 2s to 10s (median 4s)" flat
+	has "few are called few" "How sure: little. 3 outages are few" flat
+	has "one is called an anecdote" "One outage is an anecdote" flat
+	has "what may come" "chance of 1 in 4" flat
+	has "lines that were held back" "9 lines were held back" flat
+	usable "a name" db1:5432 for-db1-5432
+	usable "an address" 192.0.2.7:80 for-192-0-2-7-80
+	usable "a v6 address" '[fd00::1]:443' for-fd00-1-443
+	usable "a Unix socket" /run/x.sock for-run-x-sock
+	has "the error that it had is kept" "unix-missing" explained
+	sg --dest 192.0.2.7:80 retry.log
+	lacks "one destination" "db1" out
+	ends "a destination that is not there" 1 --dest x:1 retry.log
+	sg --within 5s --dest db1:5432 retry.log
+	has "a longer one is left out" "1 outage was longer than 5s (--within)" out
+	ends "if all are longer" 1 --within 900ms retry.log
+	has "it is said" "nothing is suggested" flat
+	sg retry.log
+	"$LIBRETRY" suggest - <retry.log >piped 2>err
+	is "standard input, and twice the same" "$(sed '1,/^#$/d' out)" "$(sed '1,/^#$/d' piped)"
+}
+
+open_ends() {
+	outage db1:1 10:00:00 00:05 | head -n 1 >open.log
+	ends "one failure alone has no length" 1 --latency 1ms open.log
+	echo "2026-11-29T10:00:03.000Z libretry[8] WARN would-retry op=connect dest=db1:1" \
+		"attempt=1/5 error=ECONNREFUSED wait=112ms elapsed=0.4ms policy=default" >>open.log
+	ends "an outage without an end" 0 open.log
+	has "is called so" "No end was seen" flat
+	outage db1:1 11:00:00 00:05 >>open.log
+	sg open.log
+	has "one of two" "The end of 1 of them was not seen" flat
+}
+
+# A policy for outages that it was made for lets the wanted share through, as the
+# simulator sees it in another way.
+timeline() {
+	cat >seed.timeline <<'END'
+2040.121 2101.376
+2683.369 2833.814
+5350.554 5705.069
+9805.130 9894.252
+10901.223 10964.632
+11394.656 11672.066
+13547.429 13842.653
+END
+	ends "a timeline" 0 seed.timeline
+	has "its outages" "7 outages of 61ms to 354ms" flat
+	has "a range" "Others like these would give" flat
+	has "the policy" "suggested = {" out
+	"$LIBRETRY" check --strict --quiet out >checked 2>&1
+	is "is without fault" "" "$(cat checked)"
+	lacks "no rule, for want of a name" "destinations" out
+	printf '0s 10m\n20m 21m\n' >long.timeline
+	sg --within 10s long.timeline
+	is "longer ones" 1 "$status"
+}
+
+json() {
+	command -v python3 >/dev/null || { echo "skip json: no python3"; return; }
+	"$LIBRETRY" suggest --json retry.log >said.json
+	is "json" "db1:5432 3 0 2000400us True | 5 1 True" "$(python3 -c '
+import json
+d = json.load(open("said.json"))
+s = d["suggestions"][0]
+o = d["outages"]
+print(s["dest"], s["outages"], s["open"], s["shortest"],
+      s["success"] >= 0.98 and s["success"] > s["success_default"], "|",
+      len(set(x["dest"] for x in o)) + 1, len([x for x in o if x["dest"] == "/run/x.sock"]),
+      all(not x["open"] for x in o))')"
+	sg --target 50 --json retry.log
+	is "a lower target takes fewer attempts" "True" "$(python3 -c '
+import json
+a = json.load(open("said.json"))["suggestions"][0]
+b = json.load(open("out"))["suggestions"][0]
+print(b["attempts"] < a["attempts"] and b["success"] < a["success"])')"
+}
+
+# Of a real client's log, in each format.
+real() {
+	for format in text logfmt json; do
+		rm -f real.log
+		for again in 1 2; do
+			LIBRETRY_CONFIG=none LIBRETRY_INJECT=connect:ECONNREFUSED \
+				LIBRETRY_BASE_DELAY=10ms LIBRETRY_MAX_ATTEMPTS=4 \
+				LIBRETRY_JITTER=none LIBRETRY_LOG=file:$tmp/real.log \
+				LIBRETRY_LOG_FORMAT=$format \
+				LD_PRELOAD=${SANITIZER_RUNTIME:+$SANITIZER_RUNTIME:}$LIBRETRY_SO \
+				"$TOOLS/connect_once" 127.0.0.1 1 >client 2>&1
+			[ -s real.log ] || fail "real $format" "nothing was logged ($again)"
+		done
+		ends "real, $format" 0 real.log
+		has "real, $format: the destination" "127.0.0.1:1: 1 outage of" out
+		has "real, $format: injected" "8 failures were injected" out
+	done
+}
+
+words
+log
+open_ends
+timeline
+json
+real
+exit "$failed"
