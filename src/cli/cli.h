@@ -24,6 +24,19 @@ enum {
 	EXIT_CHECK_WARNINGS = 1,
 	EXIT_CHECK_ERRORS = 2,
 	EXIT_CHECK_UNREADABLE = 3,
+	/* "explain" */
+	EXIT_EXPLAIN_GRACE = 1,
+	/* "suggest" */
+	EXIT_SUGGEST_NOTHING = 1,
+	EXIT_SUGGEST_UNREADABLE = 3,
+	/* "report" */
+	EXIT_REPORT_NOTHING = 1,
+	EXIT_REPORT_FAILED = 3,
+	/* "doctor" */
+	EXIT_DOCTOR_COVERED = 0,
+	EXIT_DOCTOR_PARTLY = 1,
+	EXIT_DOCTOR_NOT_COVERED = 3,
+	EXIT_DOCTOR_UNKNOWN = 4,
 	/* "run", as env(1) and timeout(1) have them: other codes are the program's. */
 	EXIT_RUN_SETUP = 125,
 	EXIT_RUN_CANNOT = 126,
@@ -33,6 +46,11 @@ enum {
 /* A command gets its own name in argv[0] and returns the exit status. */
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
+int cmd_suggest(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 /* "libretry: ..." as one line on stderr. Control characters are made '?'. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

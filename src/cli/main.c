@@ -14,6 +14,11 @@ static const struct command {
 } commands[] = {
 	{ "run", "start a program with libretry.so preloaded", cmd_run },
 	{ "check", "check a configuration file and show what it says", cmd_check },
+	{ "explain", "show which rule applies to a destination, and what it does", cmd_explain },
+	{ "simulate", "try policies against outages on a virtual clock", cmd_simulate },
+	{ "suggest", "propose a policy from a log of failures", cmd_suggest },
+	{ "doctor", "tell whether a program can be covered", cmd_doctor },
+	{ "report", "make an HTML page of a log", cmd_report },
 };
 
 static void print_usage(FILE *to)
@@ -21,7 +26,7 @@ static void print_usage(FILE *to)
 	fputs("Usage: libretry COMMAND [ARGUMENT]...\n"
 	      "Retry failing connects and name lookups of unmodified programs.\n\n", to);
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		fprintf(to, "  %-6s  %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-8s  %s\n", commands[i].name, commands[i].summary);
 	fputs("\n"
 	      "  -h, --help     print this text; \"libretry help COMMAND\" tells more\n"
 	      "  -V, --version  print the version\n"

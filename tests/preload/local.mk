@@ -30,6 +30,8 @@ PRELOAD_TESTS = \
 	tests/preload/injectenv.pt
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
+	tests/preload/completion.sh tests/preload/report.sh \
+	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
 EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
