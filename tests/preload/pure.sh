@@ -7,7 +7,7 @@ set -u
 objects=${POLICY_OBJECTS:?}
 # shellcheck disable=SC2086
 bad=$(nm -u $objects | awk 'NF == 2 { print $2 }' |
-	grep -vE '^(mem|str)|^(addr|cidr|fmt|glob|err|dur|prng|hash)_|^(class|builtin|policy|backoff|classify|rule|match|decide|reason|op)' |
+	grep -vE '^(mem|str)|^(addr|cidr|fmt|glob|err|dur|prng|hash)_|^(class|builtin|policy|backoff|classify|rule|match|decide|reason|op|window)' |
 	grep -vE '^(_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$' | sort -u | tr '\n' ' ')
 if [ -n "$bad" ]; then
 	echo "not ok policy is pure: $bad"
