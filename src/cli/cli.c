@@ -64,6 +64,18 @@ bool cli_absolute(const char *path, char *out, size_t size)
 	return true;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), part = strlen(end);
+
+	return len >= part && strcmp(text + len - part, end) == 0;
+}
+
+bool cli_is_compressed(const char *path)
+{
+	return ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".zst");
+}
+
 int cli_finish(int status, int failed)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

@@ -64,6 +64,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 bool cli_absolute(const char *path, char *out, size_t size);
 
+/* Whether the name is one of a compressed file, which nothing here unpacks. */
+bool cli_is_compressed(const char *path);
+
 /* Flushes stdout; <status>, or <failed> after a message if writing went wrong. */
 int cli_finish(int status, int failed);
 

@@ -181,8 +181,15 @@ static bool examine(struct doctor *d, const char *path, bool privileges)
 {
 	char *real;
 
-	if (!target_examine(&d->target, path, d->library, d->self, privileges))
-		return cannot_tell(d, strerror(errno));
+	if (!target_examine(&d->target, path, d->library, d->self, privileges)) {
+		char why[PATH_MAX + 128];
+
+		if (!d->target.script[0])
+			return cannot_tell(d, strerror(errno));
+		snprintf(why, sizeof(why), "its interpreter %s: %s", d->target.path,
+		         strerror(errno));
+		return cannot_tell(d, why);
+	}
 	if (!d->target.elf)
 		return cannot_tell(d, "not a program");
 	real = realpath(d->target.path, NULL);
@@ -292,7 +299,10 @@ static void show_facts(struct doctor *d)
 	in_use_text(&d->setup.in_use, text, sizeof(text));
 	out_say(&d->out, "  %-14s %s", "configuration", text);
 	in_use_files(&d->out, d->setup.config);
-	fact(d, "log", "log", d->setup.log);
+	/* As log.to spells it. */
+	snprintf(text, sizeof(text), d->setup.config->log.path[0] ? "%s:%s" : "%s", d->setup.log,
+	         d->setup.config->log.path);
+	fact(d, "log", "log", text);
 	if (d->grace >= 0)
 		out_say(&d->out, "  %-14s %s", "stop",
 		        d->setup.term_stops

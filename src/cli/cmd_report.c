@@ -83,16 +83,9 @@ static int parse(struct request *q, int argc, char **argv)
 	return -1;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), part = strlen(end);
-
-	return len >= part && strcmp(text + len - part, end) == 0;
-}
-
 static bool read_log(struct report *r, const char *path)
 {
-	if (ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".zst")) {
+	if (cli_is_compressed(path)) {
 		cli_say("report: %s is compressed "
 		        "(unpack it: zcat LOG | libretry report -o FILE -)", path);
 		return false;

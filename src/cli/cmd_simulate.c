@@ -19,9 +19,9 @@ static void report(void *ctx, const struct diag *d)
 	char text[1200];
 	struct fmt f;
 
-	if (d->level < DIAG_ERROR)
+	if (d->level < DIAG_UNKNOWN)
 		return;
-	l->errors = true;
+	l->errors |= d->level != DIAG_UNKNOWN;
 	l->unreadable |= d->level == DIAG_UNREADABLE;
 	if (l->quiet && d->file)
 		return;

@@ -157,8 +157,13 @@ static bool read_timeline(struct suggest *s)
 /* False after a message. */
 static bool read_input(struct suggest *s)
 {
-	struct logread *r = logread_open(s->path);
+	struct logread *r;
 
+	if (cli_is_compressed(s->path)) {
+		cli_say("%s is compressed (unpack it: zcat LOG | libretry suggest -)", s->path);
+		return false;
+	}
+	r = logread_open(s->path);
 	if (!r) {
 		cli_say("%s: %s", s->path, strerror(errno));
 		return false;

@@ -24,6 +24,8 @@ static void report(void *ctx, const struct diag *d)
 	struct fmt f;
 
 	note_rejected(a->rejected, d);
+	if (!d->file && d->level > DIAG_NOTE && d->level < DIAG_ERROR)
+		cli_warn("%s", d->text);
 	if (d->level != DIAG_ERROR && d->level != DIAG_UNREADABLE)
 		return;
 	if (!a->unusable) {
@@ -206,6 +208,7 @@ static void find_limits(struct answer *a)
 	else
 		a->how.attempt = local ? DUR_NONE : syn_time(&a->syn, &a->syns);
 	a->how.cuts = a->q->op != OP_LOOKUP;
+	a->how.first_free = a->q->op == OP_CONNECT;
 	a->how.once = a->off || !a->retried;
 	a->how.at_once = a->once;
 }

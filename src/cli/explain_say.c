@@ -81,6 +81,9 @@ static void say_config(struct out *o, const struct answer *a)
 		out_say(o, "  %s", a->fault);
 	} else {
 		in_use_files(o, a->c);
+		if (a->c->unknown)
+			out_say(o, "  it has unknown keys, which are ignored (\"libretry check\" tells "
+			           "which)");
 	}
 }
 
@@ -243,6 +246,9 @@ static void say_places(struct out *o, const struct answer *a)
 	if (r && r->fallback_count)
 		out_say(o, "fallback: after %u failed attempt%s to %s, then here again",
 		        r->fallback_after, r->fallback_after == 1 ? "" : "s", text);
+	if (r && r->plain)
+		out_say(o, "  (not in a process that has also looked the address up under a name "
+		           "that the rule does not hold for)");
 }
 
 static bool not_yet(enum place where, const char *name)

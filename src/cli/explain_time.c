@@ -161,6 +161,30 @@ static void part(struct out *o, const char *name, int64_t ns, const char *why)
 	out_cell(o, why);
 }
 
+/* What the deadline does to attempts. */
+static const char *deadline_text(const struct answer *a)
+{
+	if (!a->how.cuts)
+		return "no wait is begun that would end after it; an attempt is not cut";
+	if (a->how.first_free && !a->f.cut)
+		return "for waits and attempts, but for the first; the last one is cut there";
+	return "for waits and attempts; the last one is cut there";
+}
+
+static const char *total_text(const struct answer *a)
+{
+	const struct forecast *f = &a->f;
+
+	if (f->total == DUR_NONE)
+		return "as long as that attempt";
+	if (!f->by_deadline)
+		return "all waits, and every attempt";
+	if (!a->how.cuts)
+		return "the deadline, and one attempt";
+	return f->total > a->policy->deadline ? "the first attempt; the deadline does not cut it"
+	                                      : "the deadline";
+}
+
 static void say_worst(struct out *o, const struct answer *a)
 {
 	static const struct out_column columns[] = {
@@ -182,16 +206,9 @@ static void say_worst(struct out *o, const struct answer *a)
 		part(o, "all waits", f->waits, "each at its longest");
 		if (a->policy->deadline == DUR_NONE)
 			part(o, "deadline", DUR_NONE, "there is none");
-		else if (f->cut)
-			part(o, "deadline", a->policy->deadline,
-			     "for waits and attempts; the last one is cut there");
 		else
-			part(o, "deadline", a->policy->deadline,
-			     "no wait is begun that would end after it; an attempt is not cut");
-		part(o, "in all", f->total,
-		     f->total == DUR_NONE ? "as long as that attempt"
-		     : f->by_deadline     ? f->cut ? "the deadline" : "the deadline, and one attempt"
-		                          : "all waits, and every attempt");
+			part(o, "deadline", a->policy->deadline, deadline_text(a));
+		part(o, "in all", f->total, total_text(a));
 	}
 	out_table_end(o);
 	if (a->d.host && a->q->op == OP_CONNECT && !o->json) {

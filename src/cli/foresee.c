@@ -8,6 +8,11 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t max64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* <times> * <ns>, saturating. */
 static int64_t multiply(int64_t ns, unsigned times)
 {
@@ -63,11 +68,13 @@ void foresee(struct forecast *f, const struct policy *p, const struct foresight 
 		f->attempt = p->attempt_timeout;
 	see_retries(f, p, how, allowed);
 	f->by_deadline = false;
-	if (f->cut) {
-		/* The last one is cut where the deadline ends. */
+	if (how->cuts && allowed > 1) {
+		/* The last one is cut where the deadline ends, and not the first. */
 		sum = dur_add(f->waits, multiply(f->attempt, allowed));
 		f->by_deadline = sum > p->deadline;
 		f->total = min64(sum, p->deadline);
+		if (how->first_free && !f->cut)
+			f->total = max64(f->total, f->attempt);
 		return;
 	}
 	sum = dur_add(f->waits, multiply(f->attempt, allowed - 1));

@@ -33,7 +33,8 @@ struct foresight {
 	bool local;       /* base_delay_local (an error of the class local-resource) */
 	bool at_once;     /* one retry, without a wait */
 	bool once;        /* no retry at all */
-	bool cuts;        /* attempt_timeout holds (not for look-ups) */
+	bool cuts;        /* attempt_timeout and the deadline hold (not for look-ups) */
+	bool first_free;  /* the deadline does not end the first attempt (a connect) */
 	int64_t attempt;  /* ns, of an attempt that nobody answers; DUR_NONE: no end */
 };
 

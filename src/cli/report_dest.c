@@ -47,7 +47,11 @@ void report_bars(const struct rep_totals *t, unsigned id, FILE *to)
 	html_count(to, ok);
 	fputs(" of ", to);
 	html_count(to, t->attempts);
-	fputs(" did.</figcaption></figure>\n", to);
+	fputs(" did.", to);
+	if (t->suppressed)
+		fputs(" Lines were suppressed: what they would have told is in neither, so the true "
+		      "shares may be others.", to);
+	fputs("</figcaption></figure>\n", to);
 }
 
 static void errors_of(const struct report *r, uint32_t dest, FILE *to)

@@ -101,6 +101,10 @@ void show_conditions(struct fmt *f, const struct rule *r)
 {
 	static const char *const protos[] = { "", "tcp", "udp", "unix" };
 
+	if (r->never) {
+		fmt_str(f, "nothing (unknown key)");
+		return;
+	}
 	fmt_names(f, "host", r->hosts, r->host_count);
 	for (unsigned i = 0; i < r->cidr_count; i++) {
 		list_start(f, "addr", i);

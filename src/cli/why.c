@@ -138,6 +138,11 @@ bool why_no_match(const struct rule *r, const struct dest *d, struct fmt *why,
 	*on_address = false;
 	if ((!special || rule_names_dest(r)) && rule_matches(r, d))
 		return false;
+	if (r->never) {
+		fmt_str(why, "an unknown key in it may have been a condition, so it matches "
+		             "nothing (\"libretry check\")");
+		return true;
+	}
 	*on_address = !d->addr && d->op != OP_LOOKUP && rule_matches(&any_addr, d);
 	if (!rule_matches(&proto, d)) {
 		clause(why);

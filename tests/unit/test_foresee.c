@@ -113,8 +113,10 @@ START_TEST(worst_cases)
 		unsigned attempts;
 		bool cut, by_deadline;
 	} rows[] = {
-		/* Nobody answers for 131 s, and the deadline does not cut that. */
-		{ 30, 0, 131, 30 + 131, 5, false, true },
+		/* Nobody answers for 131 s, and the deadline does not cut the first. */
+		{ 30, 0, 131, 131, 5, false, true },
+		/* Those after it, it does. */
+		{ 30, 0, 20, 30, 5, false, true },
 		{ -1, 0, 131, 4 + 5 * 131, 5, false, false },
 		/* attempt_timeout is cut to what is left of the deadline. */
 		{ 30, 5, 131, 4 + 25, 5, true, false },
@@ -127,7 +129,7 @@ START_TEST(worst_cases)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct policy p = builtin_default();
-		struct foresight how = { .cuts = true };
+		struct foresight how = { .cuts = true, .first_free = true };
 
 		p.backoff.jitter = JITTER_NONE;
 		p.backoff.base = p.backoff.max = DUR_S;
