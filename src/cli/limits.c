@@ -37,6 +37,13 @@ bool syn_limits_read(struct syn_limits *l, const char *dir)
 	return ok;
 }
 
+static int64_t doubled(int64_t rto, int64_t rto_max)
+{
+	int64_t twice = dur_add(rto, rto);
+
+	return twice < rto_max ? twice : rto_max;
+}
+
 /* <retries> doubled time-outs and the last one: what the kernel takes for the
  * length of so many retransmissions. */
 static int64_t model(unsigned retries, int64_t rto_max)
@@ -45,7 +52,7 @@ static int64_t model(unsigned retries, int64_t rto_max)
 
 	for (unsigned i = 0; i <= retries && i <= RETRIES_MAX; i++) {
 		total = dur_add(total, rto);
-		rto = rto * 2 < rto_max ? rto * 2 : rto_max;
+		rto = doubled(rto, rto_max);
 	}
 	return total;
 }
@@ -64,7 +71,7 @@ int64_t syn_time(const struct syn_limits *l, unsigned *again)
 		if (sent >= l->retries + l->linear || now >= limit || sent > 2 * RETRIES_MAX)
 			return now;
 		if (sent >= l->linear)
-			rto = rto * 2 < rto_max ? rto * 2 : rto_max;
+			rto = doubled(rto, rto_max);
 	}
 }
 
