@@ -377,7 +377,8 @@ void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
 	act_release(&a, alone || said ? PEND_FREE : was);
 }
 
-void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
+/* <owes>: a reset that only we know of is told at the next call. */
+static void withdraw(const struct engine_ops *ops, void *ctx, int fd, bool owes)
 {
 	struct act a;
 
@@ -391,7 +392,20 @@ void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
 		act_last_word(&a, was);
 		if (act_ours(&a))
 			act_rearm(&a);
-		act_release(&a, PEND_FREE);
+		owes = owes && was == PEND_BACKOFF && a.ref.p->op == OP_SEND;
+		if (owes)
+			act_check_later(&a, ops->now(ctx));
+		act_release(&a, owes ? PEND_FAILED : PEND_FREE);
 		return;
 	}
+}
+
+void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd)
+{
+	withdraw(ops, ctx, fd, false);
+}
+
+void pending_shut_down(const struct engine_ops *ops, void *ctx, int fd)
+{
+	withdraw(ops, ctx, fd, true);
 }

@@ -105,9 +105,12 @@ void pending_connected(const struct engine_ops *ops, void *ctx, int fd);
  * real call. All that is known of it goes; a connect under way is abandoned. */
 void pending_closing(const struct engine_ops *ops, void *ctx, int fd);
 
-/* The program ends the connect itself (shutdown, connect(AF_UNSPEC)): before
- * the real call. Registrations become what the program made them. */
+/* The program ends the connect itself by connect(AF_UNSPEC), or by shutdown():
+ * before the real call. Registrations become what the program made them. After a
+ * shutdown() the reset of a connection that was being made again, which only we know
+ * of, is told at the next call. */
 void pending_withdraw(const struct engine_ops *ops, void *ctx, int fd);
+void pending_shut_down(const struct engine_ops *ops, void *ctx, int fd);
 
 /*
  * The program's own epoll_ctl(op) on a descriptor in backoff, <op> one of

@@ -83,7 +83,7 @@ static LR_NOINLINE int shutdown_pending(int fd, int how)
 
 	if (gate_open() && how >= SHUT_RD && how <= SHUT_RDWR &&
 	    (fdtab_find(fd, &ref) || fdtab_is_dup(fd)) && runtime_owns_process())
-		pending_withdraw(&preload_ops, &hold, fd);
+		pending_shut_down(&preload_ops, &hold, fd);
 	return real.shutdown(fd, how);
 }
 

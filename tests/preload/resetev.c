@@ -220,6 +220,26 @@ static void closed_meanwhile(void)
 	must_eq(s->accepted, 1);
 }
 
+/* As bare, but for the end that would follow: the real error is told. */
+static void shut_down_meanwhile(void)
+{
+	struct server *s = serve(SAFE, "de");
+	int fd = dial_flags(s, SOCK_NONBLOCK);
+	struct pollfd p = { fd, POLLOUT, 0 };
+	char c;
+
+	must_eq(poll(&p, 1, 5000), 1);
+	p.events = POLLIN;
+	must_eq(poll(&p, 1, 5000), 1);
+	must_fail(read(fd, &c, 1), EAGAIN);
+	must_fail(shutdown(fd, SHUT_WR), ENOTCONN);
+	must_eq(poll(&p, 1, 5000), 1);
+	must(p.revents & POLLIN);
+	must_fail(read(fd, &c, 1), ECONNRESET);
+	sleep_ms(100);
+	must_eq(s->accepted, 1);
+}
+
 /* A record of a connect whose descriptor died unseen, and is another's, which was
  * accepted and is reset: it is not taken for the one that was connected. */
 static void not_an_accepted_one(void)
@@ -252,6 +272,7 @@ static const struct named other[] = { { "MSG_DONTWAIT", dontwait },
 	{ "bounded", bounded },
 	{ "observed", observed },
 	{ "closed meanwhile", closed_meanwhile },
+	{ "shut down meanwhile", shut_down_meanwhile },
 	{ "an accepted one", not_an_accepted_one } };
 
 START_TEST(the_rest)

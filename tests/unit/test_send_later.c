@@ -38,6 +38,24 @@ START_TEST(it_is_made_again_behind_the_waits)
 }
 END_TEST
 
+/* What was kept from the program is told once it has ended the connection. */
+START_TEST(a_shutdown_brings_the_reset_to_light)
+{
+	later(false);
+	pending_shut_down(&world_ops, &w, FD);
+	ck_assert_int_eq(event(FD, true), SIGHT_SHOW_ERROR);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNRESET);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_CALL);
+	assert_over();
+	/* Not if it was the connect that is ended. */
+	later(false);
+	pending_withdraw(&world_ops, &w, FD);
+	assert_over();
+}
+END_TEST
+
 /* A connection that was made is not moved to another place, blocking or not. */
 START_TEST(it_is_made_where_it_was)
 {
@@ -204,6 +222,7 @@ START_TEST(a_connect_that_was_reset)
 }
 END_TEST
 
-UNIT_MAIN("send, later", &it_is_made_again_behind_the_waits, &it_is_made_where_it_was,
+UNIT_MAIN("send, later", &it_is_made_again_behind_the_waits,
+          &a_shutdown_brings_the_reset_to_light, &it_is_made_where_it_was,
           &its_attempts_count_on, &what_was_sent_goes_before_the_program_is_told,
           &what_was_sent_cannot_be_sent_again, &it_is_looked_at_unasked, &a_connect_that_was_reset)
