@@ -206,7 +206,8 @@ static void zooms(const struct report *r, const struct rep_outage *list, uint32_
 		int64_t around = length / 10 > 20 * DUR_MS ? length / 10 : 20 * DUR_MS;
 		/* Calls recover one after the other: some room for the last of them. */
 		struct chart_view v = { whole->dest, list[i].from - around,
-			                list[i].to + around + length / 2, whole->id + 1 + i,
+			                dur_add(list[i].to, around + length / 2),
+			                whole->id + 1 + i,
 			                titles[i] };
 
 		if (length == 0 || length > (whole->to - whole->from) / ZOOM_SHARE)
