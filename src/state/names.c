@@ -34,6 +34,10 @@ struct slot {
 	_Atomic uint32_t sequence; /* odd: being written */
 	_Atomic uint64_t id;       /* 0: empty */
 	_Atomic uint64_t name_hash;
+	/* What it may hold, to be asked before it is copied: the name, and a bit for
+	 * each address. */
+	_Atomic uint64_t text_hash;
+	_Atomic uint64_t filter;
 	_Atomic uint32_t exhausted_port;
 	_Atomic int64_t exhausted_at;
 	_Atomic uint32_t exhausted_walk; /* the same walk goes on */
@@ -149,16 +153,44 @@ static unsigned families_of(const struct name_list *l)
 	return families;
 }
 
+static uint64_t text_hash(const char *name)
+{
+	return hash_bytes(name, strlen(name), 0);
+}
+
+static uint64_t filter_bit(uint32_t ip_hash)
+{
+	return UINT64_C(1) << (ip_hash & 63);
+}
+
+static uint64_t filter_of(const struct name_list *l)
+{
+	uint64_t filter = 0;
+
+	for (unsigned i = 0; i < l->count; i++)
+		filter |= filter_bit(name_ip_hash(&l->ips[i]));
+	for (unsigned i = 0; i < l->more; i++)
+		filter |= filter_bit(l->hashes[i]);
+	return filter;
+}
+
+static bool may_hold(struct slot *s, uint64_t bit)
+{
+	return atomic_load_explicit(&s->filter, memory_order_relaxed) & bit;
+}
+
 /* The look-up of the other family, by the same thread, that is about as young; NULL
  * if there is none. <own>: families of <p>. */
 static LR_NOINLINE struct slot *other_family(const struct payload *p, unsigned own)
 {
+	uint64_t hash = text_hash(p->name);
 	union payload_words copy;
 	struct slot *newest = NULL;
 	uint64_t id = 0;
 
 	for (unsigned i = 0; i < NAMES_LOOKUPS; i++)
-		if (copy_slot(&slots[i], &copy) && copy.p.thread == p->thread && copy.p.id > id &&
+		if (atomic_load_explicit(&slots[i].text_hash, memory_order_relaxed) == hash &&
+		    copy_slot(&slots[i], &copy) && copy.p.thread == p->thread && copy.p.id > id &&
 		    p->at - copy.p.at <= NAMES_ROUND && (families_of(&copy.p.list) & ~own) &&
 		    strcmp(copy.p.name, p->name) == 0) {
 			newest = &slots[i];
@@ -235,6 +267,8 @@ void names_remember(const char *name, const struct name_list *l, uintptr_t threa
 		return;
 	new.p.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	start_anew(s, hash, new.p.id);
+	atomic_store_explicit(&s->text_hash, text_hash(name), memory_order_relaxed);
+	atomic_store_explicit(&s->filter, filter_of(&new.p.list), memory_order_relaxed);
 	for (unsigned i = 0; i < PAYLOAD_WORDS; i++)
 		atomic_store_explicit(&s->word[i], new.word[i], memory_order_release);
 	atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
@@ -289,11 +323,14 @@ static struct name_ip ip_of(const struct addr *a)
 bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
 {
 	struct name_ip ip = ip_of(a);
+	uint64_t bit = filter_bit(name_ip_hash(&ip));
 	union payload_words copy;
 	unsigned index = 0;
 
 	while (*at < NAMES_LOOKUPS) {
-		if (!copy_slot(&slots[(*at)++], &copy) || copy.p.thread == NAMES_OURS ||
+		struct slot *s = &slots[(*at)++];
+
+		if (!may_hold(s, bit) || !copy_slot(s, &copy) || copy.p.thread == NAMES_OURS ||
 		    !find_in(&copy.p, &ip, &index))
 			continue;
 		copy_out(e, &copy.p, &ip, index);
@@ -305,6 +342,7 @@ bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
 bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 {
 	struct name_ip ip = ip_of(a);
+	uint64_t bit = filter_bit(name_ip_hash(&ip));
 	union payload_words copy;
 	bool own_found = false;
 	unsigned index = 0;
@@ -315,8 +353,8 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 	for (unsigned i = 0; i < NAMES_LOOKUPS; i++) {
 		bool own;
 
-		if (!copy_slot(&slots[i], &copy) || copy.p.thread == NAMES_OURS ||
-		    !find_in(&copy.p, &ip, &index))
+		if (!may_hold(&slots[i], bit) || !copy_slot(&slots[i], &copy) ||
+		    copy.p.thread == NAMES_OURS || !find_in(&copy.p, &ip, &index))
 			continue;
 		own = copy.p.thread == thread;
 		if (own < own_found || (own == own_found && copy.p.id < out->id))
