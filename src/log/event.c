@@ -18,6 +18,8 @@ static const struct {
 	[EVENT_WOULD_FALLBACK] = { "would-fallback", LOG_WARN_LEVEL },
 	[EVENT_REDIRECT] = { "redirect", LOG_WARN_LEVEL },
 	[EVENT_WOULD_REDIRECT] = { "would-redirect", LOG_WARN_LEVEL },
+	[EVENT_PARKED] = { "parked", LOG_INFO_LEVEL },
+	[EVENT_LAYERING] = { "layering", LOG_WARN_LEVEL },
 	[EVENT_GAVE_UP] = { "gave-up", LOG_ERROR_LEVEL },
 	[EVENT_ABANDONED] = { "abandoned", LOG_INFO_LEVEL },
 	[EVENT_STOPPING] = { "stopping", LOG_INFO_LEVEL },

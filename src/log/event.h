@@ -18,6 +18,8 @@ enum event_kind {
 	EVENT_WOULD_FALLBACK, /* in observe mode: nothing follows; */
 	EVENT_REDIRECT,    /* WARN  and redirect, from the first attempt on, */
 	EVENT_WOULD_REDIRECT, /* or not in observe mode */
+	EVENT_PARKED,      /* INFO  waits for another attempt, or for an end of a hold */
+	EVENT_LAYERING,    /* WARN  the program retries by itself */
 	EVENT_GAVE_UP,     /* ERROR */
 	EVENT_ABANDONED,   /* INFO  the program closed the descriptor */
 	EVENT_STOPPING,    /* INFO  a stop signal was caught */

@@ -77,3 +77,19 @@ uint64_t budget_success(const struct budget *b, uint64_t spent, enum err_class p
 		spent = BUDGET_TOKENS_MAX;
 	return tokens_give(spent, paid == CLASS_NONE ? GAIN : budget_cost(paid));
 }
+
+int64_t budget_left(const struct budget *b, uint64_t calls, uint64_t spent, int64_t now)
+{
+	int64_t left;
+
+	switch (b->kind) {
+	case BUDGET_RATIO:
+		left = dur_sub(allowance(b, calls, now), window_estimate(spent, now, b->ttl)) / PPM;
+		return left > 0 ? left : 0;
+	case BUDGET_TOKENS:
+		return spent < BUDGET_TOKENS_MAX ? (BUDGET_TOKENS_MAX - (int64_t)spent) / COST : 0;
+	case BUDGET_NONE:
+		break;
+	}
+	return -1;
+}

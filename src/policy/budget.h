@@ -43,6 +43,10 @@ struct budget_step budget_retry(const struct budget *b, uint64_t calls, uint64_t
  * <paid>: the new <spent>, often the old one. */
 uint64_t budget_success(const struct budget *b, uint64_t spent, enum err_class paid);
 
+/* For people: how many retries are left at <now>, whole ones (kind tokens: if no
+ * time-out is among them); -1: as many as one likes. */
+int64_t budget_left(const struct budget *b, uint64_t calls, uint64_t spent, int64_t now);
+
 /* What a retry after a failure of <class> costs, kind tokens. */
 uint32_t budget_cost(enum err_class class);
 

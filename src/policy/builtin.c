@@ -134,5 +134,6 @@ struct process_settings builtin_process(void)
 	s.stop_on = UINT64_C(1) << SIGTERM | UINT64_C(1) << SIGINT | UINT64_C(1) << SIGHUP |
 	            UINT64_C(1) << SIGQUIT;
 	s.reload = true;
+	s.host_group = -1;
 	return s;
 }

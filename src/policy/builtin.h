@@ -16,7 +16,8 @@ struct policy builtin_default(void);
 /* To stderr, info, text, 20 lines per destination per 10s. */
 struct log_settings builtin_log(void);
 
-/* SIGTERM, SIGINT, SIGHUP, SIGQUIT end waits; reload on failure. */
+/* SIGTERM, SIGINT, SIGHUP, SIGQUIT end waits; reload on failure; no
+ * group shares. */
 struct process_settings builtin_process(void);
 
 #endif

@@ -69,6 +69,12 @@ const char *reason_name(enum reason r)
 		return "budget";
 	case REASON_BREAKER:
 		return "breaker";
+	case REASON_HOLD:
+		return "hold";
+	case REASON_LAYERED:
+		return "layered";
+	case REASON_PACE:
+		return "pace";
 	case REASON_STOPPING:
 		return "stopping";
 	case REASON_INTERRUPTED:

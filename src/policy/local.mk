@@ -9,5 +9,6 @@ src_policy_libpolicy_la_SOURCES = \
 	src/policy/decide.c src/policy/decide.h \
 	src/policy/inject.c src/policy/inject.h \
 	src/policy/match.c src/policy/match.h \
+	src/policy/pace.c src/policy/pace.h \
 	src/policy/policy.h src/policy/settings.h \
 	src/policy/window.c src/policy/window.h

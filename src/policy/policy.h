@@ -125,6 +125,7 @@ struct policy {
 	enum nonblocking nonblocking;
 	struct budget budget;
 	struct breaker breaker;
+	bool coordinate;             /* policy/pace */
 	uint32_t max_concurrent_retries;
 	bool carry;
 	int64_t carry_for;
@@ -209,6 +210,9 @@ enum reason {
 	REASON_DEADLINE,      /* the next wait or attempt would pass it */
 	REASON_BUDGET,
 	REASON_BREAKER,
+	REASON_HOLD,          /* somebody asked to leave the destination alone */
+	REASON_LAYERED,       /* the program retries by itself */
+	REASON_PACE,          /* another attempt finds out whether it is back */
 	REASON_STOPPING,      /* a signal of stop_on was caught */
 	REASON_INTERRUPTED,   /* another signal handler without SA_RESTART ran */
 	REASON_NOT_RETRYABLE, /* the error is in no class of retry_on */

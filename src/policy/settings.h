@@ -29,6 +29,8 @@ struct process_settings {
 	uint64_t stop_on;      /* bit n: signal n */
 	bool reload;           /* reload = "on-failure" */
 	bool clear_deepbind;
+	bool stats_shm;        /* stats.to = "shm": outcomes are counted for all to see */
+	int64_t host_group;    /* gid, whose members share scope = "host"; -1: nobody does */
 };
 
 #endif
