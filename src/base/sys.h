@@ -16,6 +16,8 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -137,6 +139,75 @@ static inline int sys_rename(const char *from, const char *to)
 	return (int)SYS_CALL(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
+/* Gives the open file <fd> the name <to>, if there is none: as who may do so by its
+ * number, or by what the kernel shows of it under /proc. */
+static inline int sys_link(int fd, const char *in_proc, const char *to)
+{
+	int rc = (int)SYS_CALL(SYS_linkat, fd, "", AT_FDCWD, to, (long)AT_EMPTY_PATH);
+
+	if (rc == 0 || rc == -EEXIST)
+		return rc;
+	return (int)SYS_CALL(SYS_linkat, AT_FDCWD, in_proc, AT_FDCWD, to,
+	                     (long)AT_SYMLINK_FOLLOW);
+}
+
+static inline int sys_unlink(const char *path)
+{
+	return (int)SYS_CALL(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static inline int sys_fchmod(int fd, mode_t mode)
+{
+	return (int)SYS_CALL(SYS_fchmod, fd, mode);
+}
+
+/* The calls without "32" take 16 bits where both are there. */
+static inline int sys_fchgrp(int fd, gid_t gid)
+{
+#ifdef SYS_fchown32
+	return (int)SYS_CALL(SYS_fchown32, fd, (uid_t)-1, gid);
+#else
+	return (int)SYS_CALL(SYS_fchown, fd, (uid_t)-1, gid);
+#endif
+}
+
+/* The effective one: the owner of what is created. */
+static inline uid_t sys_geteuid(void)
+{
+#ifdef SYS_geteuid32
+	return (uid_t)SYS_CALL(SYS_geteuid32);
+#else
+	return (uid_t)SYS_CALL(SYS_geteuid);
+#endif
+}
+
+/* The soft limit RLIMIT_<resource>; UINT64_MAX: none. */
+static inline uint64_t sys_limit(int resource)
+{
+	uint64_t limits[2] = { UINT64_MAX, UINT64_MAX };
+
+	SYS_CALL(SYS_prlimit64, 0, resource, NULL, limits);
+	return limits[0];
+}
+
+/* From the beginning of <fd>, which may be -1 with MAP_ANONYMOUS; NULL: it fails. */
+static inline void *sys_mmap(void *at, size_t size, int prot, int flags, int fd)
+{
+#ifdef SYS_mmap2
+	long rc = SYS_CALL(SYS_mmap2, at, size, (long)prot, (long)flags, (long)fd, 0L);
+#else
+	long rc = SYS_CALL(SYS_mmap, at, size, (long)prot, (long)flags, (long)fd, 0L);
+#endif
+
+	/* Not "rc < 0": half of a 32-bit address space is. */
+	return (unsigned long)rc > -4096UL ? NULL : (void *)rc;
+}
+
+static inline void sys_munmap(void *at, size_t size)
+{
+	SYS_CALL(SYS_munmap, at, size);
+}
+
 /* Signal sets as the kernel has them: bit n-1 is signal n. */
 #define SYS_SIGBIT(signo) (UINT64_C(1) << ((signo) - 1))
 
@@ -177,6 +248,15 @@ static inline int sys_off_stdio(int fd)
 static inline int sys_readable(const void *p)
 {
 	return SYS_CALL(SYS_rt_sigprocmask, -1, p, NULL, (size_t)8) == -EINVAL;
+}
+
+/* Seconds and ns since the epoch, as one number of ns. */
+static inline int64_t sys_realtime(void)
+{
+	struct sys_timespec t = { 0, 0 };
+
+	SYS_CALL(SYS_clock_gettime, CLOCK_REALTIME, &t);
+	return (int64_t)t.sec * 1000000000 + t.nsec;
 }
 
 /* The kernel's monotonic clock in ns, past every library that fakes it. */

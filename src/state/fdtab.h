@@ -31,6 +31,7 @@
 
 #include "base/compat.h"
 #include "policy/policy.h"
+#include "state/slot.h"
 
 #define FDTAB_CHUNK 256
 #define FDTAB_CHUNKS 4096
@@ -117,6 +118,8 @@ struct pending {
 	int64_t previous_wait;
 	int64_t backoff_began;
 	int error;                    /* of the last failed attempt */
+	struct guard guard;           /* what others know; see engine/guard */
+	bool parked;                  /* that it waits for others has been logged */
 };
 
 /* In a record's word: it is counted in fdtab_aged. */

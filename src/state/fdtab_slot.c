@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/fdtab_slot.h"
 
-#include <sys/mman.h>
-
 #include "base/sys.h"
 
 void *_Atomic fdtab_chunks[FDTAB_CHUNKS];
@@ -10,29 +8,19 @@ static struct fdtab_slot first_chunk[FDTAB_CHUNK];
 
 void *fdtab_map(void *_Atomic *where, void *standing, size_t size)
 {
-#ifdef SYS_mmap2
-	const long call = SYS_mmap2;
-#else
-	const long call = SYS_mmap;
-#endif
 	void *there = atomic_load_explicit(where, memory_order_acquire);
 	void *made = standing;
 
 	if (there)
 		return there;
-	if (!made) {
-		long rc = SYS_CALL(call, NULL, size, (long)(PROT_READ | PROT_WRITE),
-		                   (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L, 0L);
-
-		/* Not "rc < 0": half of a 32-bit address space is. */
-		if ((unsigned long)rc > -4096UL)
-			return NULL;
-		made = (void *)rc;
-	}
+	if (!made)
+		made = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!made)
+		return NULL;
 	if (atomic_compare_exchange_strong(where, &there, made))
 		return made;
 	if (!standing)
-		SYS_CALL(SYS_munmap, made, size);
+		sys_munmap(made, size);
 	return there;
 }
 

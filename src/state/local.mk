@@ -5,6 +5,10 @@ src_state_libstate_la_SOURCES = src/state/names.c src/state/names.h \
 	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \
 	src/state/habit.c src/state/habit.h \
+	src/state/layers.c src/state/layers.h \
+	src/state/shm.c src/state/shm.h src/state/slot.h \
+	src/state/shm_file.c src/state/shm_file.h \
+	src/state/tally.c src/state/tally.h \
 	src/state/tried.c src/state/tried.h \
 	src/state/said.c src/state/said.h \
 	src/state/literal.c src/state/literal.h \

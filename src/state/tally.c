@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "state/tally.h"
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/compat.h"
+
+/* .head: how often, above; below a number that is odd while the cell is being given
+ * to another address, and that changes when it was. */
+#define NUMBER UINT64_C(0xffffff)
+#define ODD UINT64_C(1)
+#define ONE (NUMBER + 1)
+#define COUNT(head) ((head) >> 24)
+
+#define SETS (TALLY_CELLS / TALLY_WAYS)
+#define SET_SHIFT 59
+_Static_assert(SETS == 1 << (64 - SET_SHIFT), "a set is found by the highest bits");
+
+/* An address in words: family, port (of IPv4 the address, of IPv6 the scope), address. */
+struct name {
+	uint64_t w[3];
+};
+
+struct cell {
+	_Atomic uint64_t head;
+	_Atomic uint64_t w[3];
+};
+
+static struct cell cells[SETS][TALLY_WAYS];
+static _Atomic uint64_t remainder_of_all;
+
+static inline struct cell *set_of_word(uint64_t mix)
+{
+	return cells[mix * UINT64_C(0x9e3779b97f4a7c15) >> SET_SHIFT];
+}
+
+static struct cell *set_of(const struct name *n)
+{
+	return set_of_word(n->w[0] ^ n->w[1] * UINT64_C(0xff51afd7ed558ccd) ^ n->w[2]);
+}
+
+static inline bool is_of(const struct cell *c, const struct name *n)
+{
+	return atomic_load_explicit(&c->w[0], memory_order_relaxed) == n->w[0] &&
+	       atomic_load_explicit(&c->w[1], memory_order_relaxed) == n->w[1] &&
+	       atomic_load_explicit(&c->w[2], memory_order_relaxed) == n->w[2];
+}
+
+/* That .head has not changed says that .w has not. */
+static inline bool change(struct cell *c, uint64_t *head, uint64_t to)
+{
+	return atomic_compare_exchange_strong_explicit(&c->head, head, to, memory_order_acq_rel,
+	                                               memory_order_acquire);
+}
+
+static inline bool is_four(const struct sockaddr *sa, socklen_t len)
+{
+	return len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET;
+}
+
+/* All that there is to an IPv4 address; the other words are 0. */
+static inline uint64_t first_word(const struct sockaddr *sa)
+{
+	uint64_t word;
+
+	memcpy(&word, sa, sizeof(word));
+	return word;
+}
+
+/* Mapped IPv4 counts as IPv4, the label of a flow does not count. */
+static bool name_of(struct name *n, const struct sockaddr *sa, socklen_t len)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct sockaddr_in6 six;
+
+	n->w[1] = n->w[2] = 0;
+	if (is_four(sa, len)) {
+		n->w[0] = first_word(sa);
+		return true;
+	}
+	if (len < sizeof(six) || sa->sa_family != AF_INET6)
+		return false;
+	memcpy(&six, sa, sizeof(six));
+	if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+		four.sin_port = six.sin6_port;
+		memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four.sin_addr));
+		n->w[0] = first_word((const struct sockaddr *)&four);
+		return true;
+	}
+	six.sin6_flowinfo = six.sin6_scope_id;
+	n->w[0] = first_word((const struct sockaddr *)&six);
+	memcpy(&n->w[1], &six.sin6_addr, sizeof(six.sin6_addr));
+	return true;
+}
+
+static bool addr_of(struct addr *a, const uint64_t w[3])
+{
+	struct sockaddr_in6 in6 = { 0 };
+
+	memcpy(&in6, w, 8);
+	if (in6.sin6_family == AF_INET)
+		return addr_from_sockaddr(a, (const struct sockaddr *)&in6,
+		                          sizeof(struct sockaddr_in));
+	in6.sin6_scope_id = in6.sin6_flowinfo;
+	in6.sin6_flowinfo = 0;
+	memcpy(&in6.sin6_addr, &w[1], 16);
+	return addr_from_sockaddr(a, (const struct sockaddr *)&in6, sizeof(in6));
+}
+
+/* One more, if the cell is the one of <n>. */
+static bool count_in(struct cell *c, const struct name *n)
+{
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire);
+
+	while (!(head & ODD) && is_of(c, n))
+		if (change(c, &head, head + ONE))
+			return true;
+	return false;
+}
+
+/* The cell that is least missed: an empty one, if there is one. */
+static struct cell *least(struct cell *set, uint64_t *head)
+{
+	struct cell *found = NULL;
+
+	for (unsigned i = 0; i < TALLY_WAYS; i++) {
+		uint64_t other = atomic_load_explicit(&set[i].head, memory_order_acquire);
+
+		if (!(other & ODD) && (!found || COUNT(other) < COUNT(*head))) {
+			found = &set[i];
+			*head = other;
+		}
+	}
+	return found;
+}
+
+/* A word is stored as "release" so that nobody sees it before the odd number. */
+static bool give_to(struct cell *c, uint64_t head, const struct name *n)
+{
+	if (!change(c, &head, (head & NUMBER) | ODD))
+		return false;
+	if (COUNT(head))
+		atomic_fetch_add_explicit(&remainder_of_all, COUNT(head), memory_order_relaxed);
+	for (unsigned i = 0; i < ARRAY_LEN(n->w); i++)
+		atomic_store_explicit(&c->w[i], n->w[i], memory_order_release);
+	atomic_store_explicit(&c->head, ONE | ((head + 2) & NUMBER), memory_order_release);
+	return true;
+}
+
+/* Whatever it is, and wherever its place is. */
+static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len)
+{
+	struct name n;
+	struct cell *set;
+	struct cell *c;
+	uint64_t head;
+
+	if (!name_of(&n, sa, len))
+		return;
+	set = set_of(&n);
+	for (unsigned i = 0; i < TALLY_WAYS; i++)
+		if (count_in(&set[i], &n))
+			return;
+	c = least(set, &head);
+	if (!c || !give_to(c, head, &n))
+		atomic_fetch_add_explicit(&remainder_of_all, 1, memory_order_relaxed);
+}
+
+void tally_call(const struct sockaddr *sa, socklen_t len)
+{
+	struct cell *c;
+	uint64_t head;
+	uint64_t word;
+
+	if (lr_likely(is_four(sa, len))) {
+		word = first_word(sa);
+		c = set_of_word(word);
+		head = atomic_load_explicit(&c->head, memory_order_acquire);
+		if (lr_likely(!(head & ODD) &&
+		              atomic_load_explicit(&c->w[0], memory_order_relaxed) == word &&
+		              change(c, &head, head + ONE)))
+			return;
+	}
+	count_any(sa, len);
+}
+
+uint64_t tally_take(const struct addr *a)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = addr_to_sockaddr(a, &ss);
+	const struct sockaddr *sa = (const struct sockaddr *)&ss;
+	struct cell *set;
+	struct name n;
+	uint64_t sum = 0;
+
+	if (len == 0 || !name_of(&n, sa, len))
+		return 0;
+	set = set_of(&n);
+	for (unsigned i = 0; i < TALLY_WAYS; i++) {
+		uint64_t head = atomic_load_explicit(&set[i].head, memory_order_acquire);
+
+		while (!(head & ODD) && COUNT(head) && is_of(&set[i], &n))
+			if (change(&set[i], &head, head & NUMBER))
+				sum += COUNT(head), head &= NUMBER;
+	}
+	return sum;
+}
+
+static void drain(struct cell *c, void (*out)(void *arg, const struct addr *a, uint64_t n),
+                  void *arg)
+{
+	uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire);
+	uint64_t w[3];
+	struct addr a;
+
+	while (!(head & ODD) && COUNT(head)) {
+		for (unsigned i = 0; i < ARRAY_LEN(w); i++)
+			w[i] = atomic_load_explicit(&c->w[i], memory_order_relaxed);
+		if (!change(c, &head, head & NUMBER))
+			continue;
+		if (addr_of(&a, w))
+			out(arg, &a, COUNT(head));
+		return;
+	}
+}
+
+void tally_drain(void (*out)(void *arg, const struct addr *a, uint64_t n), void *arg)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		for (unsigned j = 0; j < TALLY_WAYS; j++)
+			drain(&cells[i][j], out, arg);
+	out(arg, NULL, atomic_exchange(&remainder_of_all, 0));
+}
+
+void tally_postfork_child(void)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		for (unsigned j = 0; j < TALLY_WAYS; j++)
+			atomic_store_explicit(&cells[i][j].head, 0, memory_order_relaxed);
+	atomic_store_explicit(&remainder_of_all, 0, memory_order_relaxed);
+}
