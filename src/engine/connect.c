@@ -24,6 +24,7 @@ struct state {
 	struct sockaddr_storage moved_to;
 	uint64_t identity; /* of the socket, to notice that it was closed */
 	bool gone;         /* it was, while we were in the kernel */
+	struct guard guard;
 };
 
 static int64_t left_of(int64_t bound, int64_t elapsed)
@@ -166,6 +167,8 @@ static void fall_back(struct state *s)
 	place_log_moved(&s->places, &s->addr, &to);
 	aim_at(s, &to);
 	s->place = place;
+	s->r.elsewhere = place > 0 || s->call->aim;
+	s->r.detour = place == 0;
 }
 
 /* After a wait: where does the next attempt go? True: the failure goes back to
@@ -194,7 +197,7 @@ static bool goes_straight_back(struct state *s, int error)
 
 /* The program has closed the descriptor meanwhile, and its number may name
  * another socket, or a file. <attempts> were made. */
-static void log_abandoned(const struct state *s, unsigned attempts)
+static void log_abandoned(struct state *s, unsigned attempts)
 {
 	struct event e;
 
@@ -208,6 +211,7 @@ static void log_abandoned(const struct state *s, unsigned attempts)
 	e.policy = s->r.policy->name;
 	e.left = DUR_NONE;
 	s->r.ops->log(s->r.ctx, &e);
+	guard_left(&s->guard);
 }
 
 /* Not failures that anybody retries: the kernel goes on with the attempt, or
@@ -217,10 +221,31 @@ static bool native(int error)
 	return error == EINTR || error == EINPROGRESS || error == EALREADY || error == EISCONN;
 }
 
-static int run(struct state *s, int error)
+/* The breaker is open: is there another place to go to? */
+static bool goes_elsewhere(struct state *s, struct err e)
 {
+	unsigned attempts = s->r.attempt;
+
+	if (s->r.ended != REASON_BREAKER || !s->r.detour)
+		return false;
+	if (attempts <= s->call->rule->fallback_after)
+		s->r.attempt = s->call->rule->fallback_after + 1;
+	fall_back(s);
+	s->r.attempt = attempts;
+	if (s->place > 0)
+		return true;
+	retry_end(&s->r, e, REASON_BREAKER);
+	return false;
+}
+
+static LR_NOINLINE int run(struct state *s, int error)
+{
+	struct err refusal;
+
 	if (error == 0) {
 		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
+		if (!retry_first(&s->r, &refusal) && !goes_elsewhere(s, refusal))
+			return refusal.code;
 		error = attempt(s, 0);
 		if (error == 0)
 			return 0;
@@ -238,8 +263,11 @@ static int run(struct state *s, int error)
 			log_abandoned(s, s->r.attempt);
 			return error;
 		}
-		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error))
-			break;
+		if (!retry_after(&s->r, (struct err){ ERR_ERRNO, error }, error)) {
+			if (!goes_elsewhere(s, (struct err){ ERR_ERRNO, error }))
+				break;
+			s->r.attempt++;
+		}
 		if (!same_socket(s)) {
 			log_abandoned(s, s->r.attempt - 1);
 			return error;
@@ -277,7 +305,8 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	                      .began = call->began,
 	                      .attempt_began = call->began,
 	                      .limit = call->limit,
-	                      .attempt = 1 };
+	                      .attempt = 1,
+	                      .guard = &s.guard };
 	s.walk = (struct walk){ .ops = ops,
 	                        .ctx = ctx,
 	                        .name = call->aim ? NULL : call->name,
@@ -294,6 +323,8 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	if (call->aim)
 		aim_at(&s, call->aim);
 	s.home = s.addr;
+	s.r.elsewhere = call->aim != NULL;
+	s.r.detour = call->rule && call->rule->fallback_count > 0;
 	error = run(&s, error);
 	if (error == 0) {
 		retry_succeeded(&s.r);
@@ -400,7 +431,8 @@ int engine_reconnect(const struct engine_ops *ops, void *ctx, const struct conne
 	                      .limit = call->limit,
 	                      .attempt = so_far->attempt,
 	                      .waited = so_far->waited,
-	                      .previous_wait = so_far->previous_wait };
+	                      .previous_wait = so_far->previous_wait,
+	                      .guard = &s.guard };
 	error = run_again(&s, error);
 	so_far->attempt = s.r.attempt;
 	so_far->waited = s.r.waited;

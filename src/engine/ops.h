@@ -16,6 +16,7 @@
 #include "log/event.h"
 #include "policy/policy.h"
 #include "state/names.h"
+#include "state/slot.h"
 
 /* How a wait ended. */
 enum wake {
@@ -71,6 +72,16 @@ struct engine_ops {
 	/* Whether something listens at <a>, found out without connecting: 1 yes,
 	 * 0 no, -1 not known (a remote address). */
 	int (*listening)(void *ctx, const struct addr *a);
+
+	/* What is remembered of <dest> (as in the log; of a look-up "lookup:" before
+	 * it) under <p>, here or by all who share it; NULL: nothing. */
+	struct slot *(*slot)(void *ctx, const struct policy *p, const char *dest, bool *shared);
+	/* Where what comes of calls to <dest> under <p> is counted for all to see; NULL:
+	 * where the rest is. */
+	struct slot *(*stats)(void *ctx, const struct policy *p, const char *dest);
+	/* First attempts at <a> since the last time this was asked, one that is under
+	 * way included. */
+	uint64_t (*first_calls)(void *ctx, const struct addr *a);
 
 	/*
 	 * For connects under way (engine/pending). enter and leave bracket what

@@ -22,6 +22,7 @@
 #ifndef LIBRETRY_ENGINE_PENDING_H
 #define LIBRETRY_ENGINE_PENDING_H
 
+#include "engine/guard.h"
 #include "engine/ops.h"
 #include "state/fdtab.h"
 #include "state/peers.h"
@@ -34,11 +35,20 @@ struct pending_call {
 	int64_t began;           /* ns, clock of ops->entry_time */
 	uintptr_t thread;        /* thread_key() */
 	int64_t attempt_timeout; /* of the first attempt; DUR_NONE */
+	struct guard guard;      /* of pending_first(); else all zero */
 	uint64_t identity;       /* pending_remake(): of the socket */
 };
 
 /* connect() has answered EINPROGRESS. Makes no system call. */
 void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending_call *call);
+
+/*
+ * Before the first attempt of a non-blocking connect to <t>, whose policy
+ * guard_wants_first(). GUARD_GO: make it, and begin with the same <call>. GUARD_PARK: the socket
+ * is in backoff, answer EINPROGRESS. GUARD_REFUSED: answer *error, the last real one.
+ */
+enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
+                                struct pending_call *call, const struct target *t, int *error);
 
 /*
  * connect() of a non-blocking socket failed at once with <error>, for target

@@ -56,6 +56,8 @@ bool act_claim(struct act *a)
 
 void act_release(struct act *a, enum pend_state to)
 {
+	if (to == PEND_FREE || to == PEND_FAILED)
+		guard_abandoned(&a->ref.p->guard);
 	/* Closed while we had it: that call left the last word to us. */
 	if (!fdtab_settle(&a->ref, to)) {
 		act_last_word(a, to);
@@ -137,7 +139,10 @@ void act_tell(struct story *s, const struct act *a, const struct target *t)
 	                       .limit = DUR_NONE,
 	                       .attempt = p->attempt,
 	                       .waited = p->waited,
-	                       .previous_wait = p->previous_wait };
+	                       .previous_wait = p->previous_wait,
+	                       .guard = (struct guard *)&p->guard,
+	                       .elsewhere = p->place > 0 || p->redirected,
+	                       .parked = p->parked };
 }
 
 static LR_NOINLINE void passed(const struct act *a, const struct target *t, int error,
@@ -303,13 +308,16 @@ LR_NOINLINE bool act_recovered(struct act *a)
 		return false;
 	if (names_watching())
 		end_walk(a);
-	if (p->attempt <= 1)
+	if (p->attempt <= 1 && !p->guard.slot)
 		return true;
 	act_look_up(a, &t);
+	if (!p->policy)
+		p->policy = t.policy;
 	/* The program need not go there any more. */
 	if (p->why == REASON_OTHER_ADDRESS)
 		names_take_pending(&t.name, t.addr.port, &attempts, &waited);
-	log_recovered(a, &t);
+	if (p->policy)
+		log_recovered(a, &t);
 	return true;
 }
 
@@ -376,6 +384,7 @@ static LR_NOINLINE void abandoned(struct act *a)
 
 	act_look_up(a, &t);
 	act_log_end(a, &t, EVENT_ABANDONED, NULL);
+	guard_left(&a->ref.p->guard);
 }
 
 LR_NOINLINE void act_reported(struct act *a, int error)

@@ -2,6 +2,7 @@
 /* What becomes due: the next attempt of a connect, or a look at it. */
 #include <errno.h>
 
+#include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
 #include "state/peers.h"
@@ -58,6 +59,49 @@ static void remember(struct act *a)
 	peers_progress(act_number(a), atomic_load(&a->ref.p->identity), &so_far);
 }
 
+static LR_NOINLINE enum guard_answer ask_about(struct act *a, const struct target *t,
+                                               int64_t *until)
+{
+	struct pending *p = a->ref.p;
+	enum guard_answer answer;
+	struct story s;
+
+	act_tell(&s, a, t);
+	answer = retry_ask(&s.r, (struct err){ ERR_ERRNO, p->error }, p->attempt == 0, until);
+	p->parked = s.r.parked;
+	return answer;
+}
+
+static LR_NOINLINE enum guard_answer ask(struct act *a, int64_t *until)
+{
+	struct target t;
+
+	act_look_up(a, &t);
+	return ask_about(a, &t, until);
+}
+
+/* Others have a say. False: not now, or not at all, and the record is released. */
+static bool may_go(struct act *a, int64_t now)
+{
+	enum guard_answer answer = GUARD_GO;
+	struct pending *p = a->ref.p;
+	int64_t until;
+
+	if (p->guard.slot)
+		answer = ask(a, &until);
+	if (answer == GUARD_GO)
+		return true;
+	if (answer == GUARD_PARK) {
+		atomic_store(&p->due, until);
+		act_release(a, PEND_BACKOFF);
+		return false;
+	}
+	act_check_later(a, now);
+	act_rearm(a);
+	act_release(a, PEND_FAILED);
+	return false;
+}
+
 void act_attempt(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
@@ -68,6 +112,8 @@ void act_attempt(struct act *a, int64_t now)
 		act_release(a, PEND_FREE);
 		return;
 	}
+	if (!may_go(a, now))
+		return;
 	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
 	act_look_around(a);
 	p->attempt++;

@@ -28,6 +28,10 @@ static bool new_record(struct act *a, const struct engine_ops *ops, void *ctx,
 	                     ? DUR_NONE
 	                     : dur_add(ops->entry_time(ctx, call->began),
 	                               call->attempt_timeout);
+	p->guard = call->guard;
+	/* It has more to tell than a connect that nothing happens to. */
+	if (p->guard.slot)
+		atomic_store(&p->identity, ops->identity(ctx, call->fd));
 	/* Not to be looked at by itself: that would need a clock, and a system
 	 * call, where all goes well. */
 	atomic_store(&p->due, p->expires);
@@ -71,6 +75,69 @@ int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
 	if (!retried)
 		act_release(&a, PEND_FREE);
 	return retried ? EINPROGRESS : error;
+}
+
+/* Waits for others before its first attempt. */
+static bool begin_parked(const struct engine_ops *ops, void *ctx, const struct pending_call *call,
+                         const struct target *t, int error, int64_t until)
+{
+	struct pending *p;
+	struct act a;
+
+	if (!ops->enter(ctx))
+		return false;
+	if (!new_record(&a, ops, ctx, call)) {
+		ops->leave(ctx);
+		return false;
+	}
+	p = a.ref.p;
+	p->policy = t->policy;
+	p->rule = t->rule;
+	p->mode = t->mode;
+	p->attempt = 0;
+	p->error = error;
+	p->parked = true;
+	p->expires = DUR_NONE;
+	p->began = ops->now(ctx);
+	p->backoff_began = p->began;
+	atomic_store(&p->due, until);
+	if (act_ours(&a) && act_park(&a)) {
+		act_release(&a, PEND_BACKOFF);
+		return true;
+	}
+	act_rearm(&a);
+	act_release(&a, PEND_FREE);
+	return false;
+}
+
+enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
+                                struct pending_call *call, const struct target *t, int *error)
+{
+	char dest[DEST_TEXT_MAX];
+	struct retry r = { .ops = ops,
+		           .ctx = ctx,
+		           .op = OP_CONNECT,
+		           .mode = t->mode,
+		           .policy = t->policy,
+		           .rule = t->rule,
+		           .dest = dest,
+		           .addr = &t->addr,
+		           .limit = DUR_NONE,
+		           .attempt = 1,
+		           .guard = &call->guard };
+	enum guard_answer answer;
+	int64_t until = 0;
+	struct err e;
+
+	if (!may_be_deferred(t))
+		return GUARD_GO;
+	dest_text(dest, sizeof(dest), t->name.id ? t->name.name : NULL, &t->addr, t->addr.port);
+	r.began = ops->now(ctx);
+	answer = retry_first_ask(&r, &e, &until);
+	*error = e.code;
+	if (answer == GUARD_PARK && !begin_parked(ops, ctx, call, t, e.code, until))
+		return GUARD_GO;
+	return answer;
 }
 
 /* A record that waits for nothing but its next attempt. */

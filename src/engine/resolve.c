@@ -7,6 +7,7 @@ struct err engine_lookup(const struct engine_ops *ops, void *ctx,
                          const struct lookup_call *call, struct err error, int *sys_errno)
 {
 	char dest[DEST_TEXT_MAX];
+	struct guard guard = { .slot = NULL };
 	struct retry r = { .ops = ops,
 	                   .ctx = ctx,
 	                   .op = OP_LOOKUP,
@@ -17,7 +18,8 @@ struct err engine_lookup(const struct engine_ops *ops, void *ctx,
 	                   .began = call->began,
 	                   .attempt_began = call->began,
 	                   .limit = DUR_NONE,
-	                   .attempt = 1 };
+	                   .attempt = 1,
+	                   .guard = &guard };
 
 	dest_text(dest, sizeof(dest), call->host, NULL, call->port);
 	if (error.code == 0)

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/compat.h"
 #include "policy/decide.h"
+#include "state/layers.h"
 
 void dest_text(char *text, size_t size, const char *host, const struct addr *a, int port)
 {
@@ -53,26 +55,68 @@ static void log_attempt(const struct retry *r, enum event_kind kind, struct err 
 	r->ops->log(r->ctx, &e);
 }
 
-void retry_end(struct retry *r, struct err error, enum reason reason)
+static struct guarded guarded_by(const struct retry *r)
 {
-	bool ours = r->attempt > 1 || r->waited > 0 || reason == REASON_DEADLINE ||
-	            reason == REASON_ATTEMPTS;
+	return (struct guarded){ .ops = r->ops,
+		                 .ctx = r->ctx,
+		                 .policy = r->policy,
+		                 .dest = r->dest,
+		                 .addr = r->op == OP_CONNECT ? r->addr : NULL,
+		                 .op = r->op,
+		                 .attempt = r->attempt };
+}
+
+/* In observe mode nothing that others see is changed. */
+static bool is_guarded(const struct retry *r)
+{
+	return r->guard && r->mode == MODE_RETRY;
+}
+
+/* A series has come to nothing: is the program itself retrying? */
+static LR_NOINLINE void notice_layers(struct retry *r, enum reason reason)
+{
 	struct event e;
 
-	r->ended = reason;
-	if (!r->ops->log_wants(r->ctx, ours ? LOG_ERROR_LEVEL : LOG_DEBUG_LEVEL))
+	if (r->policy->layering == LAYERING_IGNORE || r->mode != MODE_RETRY ||
+	    (reason != REASON_ATTEMPTS && reason != REASON_DEADLINE && reason != REASON_BUDGET) ||
+	    !layers_gave_up(r->dest, r->ops->now(r->ctx)))
 		return;
-	e = event_of(r, ours ? EVENT_GAVE_UP : EVENT_PASSED);
-	e.error = error;
-	e.reason = reason;
+	e = event_of(r, EVENT_LAYERING);
+	e.reason = REASON_LAYERED;
 	e.attempts = r->attempt;
 	r->ops->log(r->ctx, &e);
 }
 
-void retry_succeeded(const struct retry *r)
+void retry_end(struct retry *r, struct err error, enum reason reason)
 {
+	bool ours = r->attempt > 1 || r->waited > 0 || reason == REASON_DEADLINE ||
+	            reason == REASON_ATTEMPTS || reason == REASON_BUDGET ||
+	            reason == REASON_BREAKER;
+	struct guarded who = guarded_by(r);
 	struct event e;
 
+	r->ended = reason;
+	if (is_guarded(r))
+		guard_gave_up(r->guard, &who, r->attempt, r->waited, reason);
+	if (r->ops->log_wants(r->ctx, ours ? LOG_ERROR_LEVEL : LOG_DEBUG_LEVEL)) {
+		e = event_of(r, ours ? EVENT_GAVE_UP : EVENT_PASSED);
+		e.error = error;
+		e.reason = reason;
+		e.attempts = r->attempt;
+		r->ops->log(r->ctx, &e);
+	}
+	if (ours)
+		notice_layers(r, reason);
+}
+
+void retry_succeeded(const struct retry *r)
+{
+	struct guarded who = guarded_by(r);
+	struct event e;
+
+	if (is_guarded(r) && r->guard->slot)
+		guard_succeeded(r->guard, &who, r->elsewhere, r->attempt, r->waited,
+		                r->attempt_began, r->ops->now(r->ctx));
 	if (r->attempt <= 1)
 		return;
 	e = event_of(r, EVENT_RECOVERED);
@@ -87,6 +131,7 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	                           .err = error,
 	                           .sys_errno = sys_errno,
 	                           .unix_dest = r->addr && r->addr->family == AF_UNIX };
+	struct guarded who = guarded_by(r);
 	struct progress so_far = { .attempt = r->attempt,
 	                           .elapsed = dur_sub(now, r->began),
 	                           .previous_wait = r->previous_wait,
@@ -95,8 +140,16 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	*d = decide(r->policy, &failure, &so_far, r->ops->random(r->ctx));
 	if (r->at_once)
 		d->wait = 0;
+	if (is_guarded(r))
+		guard_failed(r->guard, &who, error,
+		             !r->elsewhere && d->reason != REASON_NOT_RETRYABLE, now);
 	if (d->verdict != VERDICT_RETRY) {
 		retry_end(r, error, d->reason);
+		return false;
+	}
+	if (r->attempt == 1 && r->policy->layering == LAYERING_YIELD &&
+	    r->mode == MODE_RETRY && layers_known(r->dest, now)) {
+		retry_end(r, error, REASON_LAYERED);
 		return false;
 	}
 	if (r->ops->stopping(r->ctx)) {
@@ -105,6 +158,10 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	}
 	if (r->mode == MODE_OBSERVE) {
 		log_attempt(r, EVENT_WOULD_RETRY, error, d, now);
+		return false;
+	}
+	if (is_guarded(r) && !guard_pay(r->guard, &who, d->class, now)) {
+		retry_end(r, error, REASON_BUDGET);
 		return false;
 	}
 	log_attempt(r, EVENT_RETRY, error, d, now);
@@ -120,11 +177,104 @@ static bool sleep_out(struct retry *r, struct err error, int64_t wait)
 
 	/* At least 1: a wait that a signal ends at once was a wait all the same. */
 	r->waited = dur_add(r->waited, slept > 0 ? slept : 1);
-	r->previous_wait = wait;
 	if (wake == WAKE_TIMEOUT && !r->ops->stopping(r->ctx))
 		return true;
 	retry_end(r, error, wake == WAKE_INTERRUPTED ? REASON_INTERRUPTED : REASON_STOPPING);
 	return false;
+}
+
+/* Once for each operation. */
+static void log_parked(struct retry *r, enum reason reason)
+{
+	struct event e;
+
+	if (r->parked)
+		return;
+	r->parked = true;
+	e = event_of(r, EVENT_PARKED);
+	e.reason = reason;
+	r->ops->log(r->ctx, &e);
+}
+
+enum guard_answer retry_ask(struct retry *r, struct err error, bool first, int64_t *until)
+{
+	struct guarded who = guarded_by(r);
+	int64_t limit = r->policy->deadline < r->limit ? r->policy->deadline : r->limit;
+	int64_t end = dur_add(r->began, limit);
+	enum reason reason;
+	int64_t now;
+
+	if (!is_guarded(r) || r->elsewhere || !r->guard->slot)
+		return GUARD_GO;
+	now = r->ops->now(r->ctx);
+	switch (guard_ask(r->guard, &who, first ? 1 : r->attempt + 1, now, until, &reason)) {
+	case GUARD_GO:
+		return GUARD_GO;
+	case GUARD_REFUSED:
+		r->ended = REASON_BREAKER;
+		if (first && !r->detour)
+			r->attempt = 0;
+		if (!r->detour)
+			retry_end(r, error, REASON_BREAKER);
+		return GUARD_REFUSED;
+	case GUARD_PARK:
+		break;
+	}
+	log_parked(r, reason);
+	if (*until < end)
+		return GUARD_PARK;
+	/* A first attempt is made rather than none at all. */
+	if (first)
+		return GUARD_GO;
+	retry_end(r, error, REASON_DEADLINE);
+	return GUARD_REFUSED;
+}
+
+/* Until the attempt may be made. */
+static bool wait_for_others(struct retry *r, struct err error, bool first)
+{
+	int64_t until;
+
+	for (;;) {
+		switch (retry_ask(r, error, first, &until)) {
+		case GUARD_GO:
+			return true;
+		case GUARD_REFUSED:
+			return false;
+		case GUARD_PARK:
+			if (!sleep_out(r, error, dur_sub(until, r->ops->now(r->ctx))))
+				return false;
+		}
+	}
+}
+
+enum guard_answer retry_first_ask(struct retry *r, struct err *e, int64_t *until)
+{
+	struct guarded who = guarded_by(r);
+
+	*e = (struct err){ ERR_ERRNO, 0 };
+	if (!is_guarded(r) || !guard_wants_first(r->policy))
+		return GUARD_GO;
+	guard_open(r->guard, &who);
+	*e = guard_last_error(r->guard, &who);
+	/* Where nobody has seen a failure there is nothing to say no with. */
+	return e->code != 0 ? retry_ask(r, *e, true, until) : GUARD_GO;
+}
+
+bool retry_first(struct retry *r, struct err *e)
+{
+	int64_t until;
+
+	switch (retry_first_ask(r, e, &until)) {
+	case GUARD_GO:
+		return true;
+	case GUARD_REFUSED:
+		return false;
+	case GUARD_PARK:
+		break;
+	}
+	return sleep_out(r, *e, dur_sub(until, r->ops->now(r->ctx))) &&
+	       wait_for_others(r, *e, true);
 }
 
 bool retry_after(struct retry *r, struct err error, int sys_errno)
@@ -132,6 +282,9 @@ bool retry_after(struct retry *r, struct err error, int sys_errno)
 	struct decision d;
 
 	if (!retry_decide(r, error, sys_errno, &d) || !sleep_out(r, error, d.wait))
+		return false;
+	r->previous_wait = d.wait;
+	if (!wait_for_others(r, error, false))
 		return false;
 	r->attempt++;
 	r->attempt_began = r->ops->now(r->ctx);

@@ -6,6 +6,7 @@
 #ifndef LIBRETRY_ENGINE_RETRY_H
 #define LIBRETRY_ENGINE_RETRY_H
 
+#include "engine/guard.h"
 #include "engine/ops.h"
 
 /* Room for "name:port" with the longest host name. */
@@ -28,6 +29,12 @@ struct retry {
 	int64_t waited;          /* ns, all waits so far */
 	int64_t previous_wait;
 	enum reason ended; /* why it ended, if it did */
+	struct guard *guard; /* NULL: nobody else is asked */
+	bool elsewhere;    /* the attempt is at a place that the rule names: what comes
+	                    * of it says nothing about the destination */
+	bool detour;       /* if the breaker refuses, there is another place to go to:
+	                    * nothing is logged then */
+	bool parked;       /* that it waits for others has been logged */
 };
 
 /* "db1:5432", "[::1]:80", "/run/x.sock", "@name", "db1" (port < 0). <host>
@@ -39,11 +46,27 @@ void dest_text(char *text, size_t size, const char *host, const struct addr *a, 
  * and logs, does not wait. True: the attempt is to be made again d->wait ns from
  * now, and waiting, .previous_wait, .waited and .attempt are the caller's to see
  * to. False: hand <e> to the program; .ended says why, REASON_NONE in observe
- * mode. Reads the clock once.
+ * mode. Reads the clock once, and again if the series has come to nothing.
  */
 bool retry_decide(struct retry *r, struct err e, int sys_errno, struct decision *d);
 
-/* The same, and waits if it is to be tried again. True: r->attempt has been
+/*
+ * Before an attempt, r->attempt + 1 or (<first>) the first one: may it be made?
+ * GUARD_PARK: ask again at *until, which is never past the deadline; GUARD_REFUSED:
+ * it may not, or the deadline is over, .ended says which, and it has been logged
+ * with <e>. Does not wait.
+ */
+enum guard_answer retry_ask(struct retry *r, struct err e, bool first, int64_t *until);
+
+/* The same for a first attempt, of a policy that may have a say in it. GUARD_GO if it has
+ * not. *e: the last failure that anybody saw, else .code 0. */
+enum guard_answer retry_first_ask(struct retry *r, struct err *e, int64_t *until);
+
+/* The first attempt of a policy that has a say in it: waits until it may be made.
+ * False: it may not, hand *e to the program. */
+bool retry_first(struct retry *r, struct err *e);
+
+/* The same as retry_decide(), and waits if it is to be tried again. True: r->attempt has been
  * counted up, make the next attempt. False: hand <e> to the program. */
 bool retry_after(struct retry *r, struct err e, int sys_errno);
 

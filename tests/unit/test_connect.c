@@ -338,7 +338,7 @@ START_TEST(a_decision_alone_does_not_wait)
 		ck_assert_msg(r.ended == rows[i].ended, "row %zu", i);
 		ck_assert_uint_eq(r.attempt, rows[i].attempt);
 		ck_assert(r.waited == 0 && r.previous_wait == 0);
-		ck_assert(w.wait_count == 0 && w.now_asked == 1);
+		ck_assert(w.wait_count == 0 && w.now_asked <= 2);
 		if (rows[i].again)
 			ck_assert_int_eq(d.wait, (100 * DUR_MS) << (rows[i].attempt - 1));
 	}

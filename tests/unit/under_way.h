@@ -10,6 +10,7 @@
 #include "engine/pending.h"
 #include "engine/wait.h"
 #include "policy/builtin.h"
+#include "state/layers.h"
 #include "tests/unit/names.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/world.h"
@@ -44,6 +45,7 @@ static inline void setup(void)
 	world_init(&w);
 	fdtab_reset();
 	names_reset();
+	layers_reset();
 	p = builtin_default();
 	p.backoff.jitter = JITTER_NONE;
 	memset(&rule, 0, sizeof(rule));

@@ -104,6 +104,11 @@ struct world {
 	struct world_ctl ctls[WORLD_MAX];
 	unsigned ctl_count;
 	unsigned now_asked;
+	struct slot slot;              /* what is remembered of all destinations, ... */
+	bool remembers;                /* ... if anything is */
+	struct slot *stats;            /* where outcomes are counted instead; NULL */
+	char slot_of[DEST_TEXT_MAX];   /* the destination that was asked for last */
+	uint64_t first_calls;          /* since the last time that was asked */
 	struct prng random;
 	struct event events[WORLD_MAX];
 	char dests[WORLD_MAX][DEST_TEXT_MAX];
@@ -358,6 +363,34 @@ static int64_t world_now(void *ctx)
 	return w->clock;
 }
 
+static struct slot *world_slot(void *ctx, const struct policy *policy, const char *dest,
+                               bool *shared)
+{
+	struct world *w = ctx;
+
+	(void)policy;
+	*shared = false;
+	snprintf(w->slot_of, sizeof(w->slot_of), "%s", dest);
+	return w->remembers ? &w->slot : NULL;
+}
+
+static struct slot *world_stats(void *ctx, const struct policy *policy, const char *dest)
+{
+	(void)policy;
+	(void)dest;
+	return ((struct world *)ctx)->stats;
+}
+
+static uint64_t world_first_calls(void *ctx, const struct addr *a)
+{
+	struct world *w = ctx;
+	uint64_t n = w->first_calls;
+
+	(void)a;
+	w->first_calls = 0;
+	return n;
+}
+
 static bool world_alone(void *ctx)
 {
 	return !((struct world *)ctx)->threads;
@@ -438,6 +471,9 @@ static const struct engine_ops world_ops = {
 	.end = world_end,
 	.replay = world_replay,
 	.epoll_ctl = world_epoll_ctl,
+	.slot = world_slot,
+	.stats = world_stats,
+	.first_calls = world_first_calls,
 	.alone = world_alone,
 	.entry_time = world_entry_time,
 	.now = world_now,

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/guard.h"
+
+#include <netdb.h>
+
+#include "engine/resolve.h"
+#include "policy/breaker.h"
+#include "policy/pace.h"
+#include "tests/unit/call.h"
+
+static void begin(void)
+{
+	setup();
+	w.remembers = true;
+	w.first_calls = 1;
+}
+
+static uint64_t counted(enum tally what)
+{
+	return atomic_load(&w.slot.tally[what]);
+}
+
+static enum reason last_reason(void)
+{
+	return w.event_count ? w.events[w.event_count - 1].reason : REASON_NONE;
+}
+
+START_TEST(outcomes_are_counted)
+{
+	begin();
+	SCRIPT(ECONNREFUSED, ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_str_eq(w.slot_of, "127.0.0.1:5432");
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
+	ck_assert_uint_eq(counted(TALLY_RETRIES), 2);
+	ck_assert_uint_eq(counted(TALLY_RECOVERED), 1);
+	ck_assert_uint_eq(atomic_load(&w.slot.attempts[2]), 1);
+	ck_assert_uint_eq(atomic_load(&w.slot.sum_attempts), 3);
+	ck_assert_uint_eq(atomic_load(&w.slot.sum_wait), 300000);
+	ck_assert_uint_eq(atomic_load(&w.slot.waits[3]), 1);
+
+	w.calls = 0;
+	w.first_calls = 1;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(counted(TALLY_GAVE_UP_ATTEMPTS), 1);
+	ck_assert_uint_eq(atomic_load(&w.slot.attempts[4]), 1);
+	SCRIPT(EACCES);
+	w.calls = 0;
+	ck_assert_int_eq(run(), EACCES);
+	ck_assert_uint_eq(counted(TALLY_NOT_RETRYABLE), 1);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 2);
+}
+END_TEST
+
+START_TEST(the_budget_ends_it)
+{
+	unsigned retries = 0;
+
+	begin();
+	p.budget.min_retries_per_second = 1; /* 10 in 10 s, and a fifth of the calls */
+	SCRIPT(ECONNREFUSED);
+	for (unsigned i = 0; i < 5; i++) {
+		w.calls = 0;
+		w.first_calls = 1;
+		w.event_count = 0;
+		ck_assert_int_eq(run(), ECONNREFUSED);
+		retries += w.calls - 1;
+	}
+	ck_assert_uint_eq(retries, 11);
+	ck_assert_int_eq(last_reason(), REASON_BUDGET);
+	ck_assert_int_eq(w.events[w.event_count - 1].kind, EVENT_GAVE_UP);
+	ck_assert_uint_eq(counted(TALLY_BUDGET_REFUSED), 3);
+	/* None of them waited for nothing. */
+	w.wait_count = 0;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.wait_count, 0);
+	p.budget.kind = BUDGET_NONE;
+	w.calls = 0;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 5);
+}
+END_TEST
+
+/* Successes that nobody looked at count once something fails. */
+START_TEST(calls_fill_the_budget)
+{
+	begin();
+	p.budget.min_retries_per_second = 0;
+	w.first_calls = 20;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 5);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 20);
+	w.calls = 0;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+}
+END_TEST
+
+START_TEST(tokens_come_back)
+{
+	begin();
+	p.budget.kind = BUDGET_TOKENS;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(atomic_load(&w.slot.spent), 0);
+	SCRIPT(ECONNREFUSED);
+	w.calls = 0;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(atomic_load(&w.slot.spent), 20);
+}
+END_TEST
+
+static void open_breaker(void)
+{
+	p.breaker.enabled = true;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	w.calls = 0;
+	w.event_count = 0;
+	w.wait_count = 0;
+}
+
+START_TEST(an_open_breaker_refuses_with_the_last_error)
+{
+	begin();
+	open_breaker();
+	w.first_calls = 1;
+	SCRIPT(0);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 0);
+	ck_assert_uint_eq(w.wait_count, 0);
+	ck_assert_int_eq(last_reason(), REASON_BREAKER);
+	ck_assert_uint_eq(counted(TALLY_BREAKER_REFUSED), 1);
+	/* A call without an attempt. */
+	ck_assert_uint_eq(w.events[w.event_count - 1].attempts, 0);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 2);
+	/* When its time is over one goes, and closes it. */
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(run(), 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_CLOSED);
+}
+END_TEST
+
+START_TEST(an_open_breaker_ends_retries)
+{
+	begin();
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 2;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(last_reason(), REASON_BREAKER);
+}
+END_TEST
+
+START_TEST(an_open_breaker_goes_to_the_fallback)
+{
+	struct rule rule = { .fallback_count = 1, .fallback_after = 3 };
+	struct endpoint standby = { .text = "127.0.0.9:5432" };
+
+	begin();
+	ck_assert(addr_parse_ip(&standby.addr, "127.0.0.9"));
+	standby.addr.port = 5432;
+	rule.fallback = &standby;
+	open_breaker();
+	call.rule = &rule;
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(w.targets[0].ip[3], 9);
+	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 0);
+	/* That it is well there says nothing about the destination. */
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+}
+END_TEST
+
+/* Without a failure on record there is nothing to say no with. */
+START_TEST(no_error_is_invented)
+{
+	begin();
+	open_breaker();
+	atomic_store(&w.slot.last_error, 0);
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	atomic_store(&w.slot.last_error, EACCES);
+	ck_assert_int_eq(run(), 0);
+	atomic_store(&w.slot.last_error, UINT64_MAX);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 3);
+}
+END_TEST
+
+START_TEST(a_hold_is_waited_for)
+{
+	begin();
+	SCRIPT(ECONNREFUSED, 0);
+	w.slot.key = 1;
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 7 * DUR_S));
+	ck_assert_int_eq(run(), 0);
+	ck_assert_int_ge(w.clock, (int64_t)atomic_load(&w.slot.hold));
+	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 1);
+	/* Not past the deadline. */
+	w.calls = 0;
+	w.event_count = 0;
+	SCRIPT(ECONNREFUSED);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 100 * DUR_S));
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_eq(last_reason(), REASON_DEADLINE);
+}
+END_TEST
+
+/* Where "libretry hold" has written it for those who only count in a segment. */
+START_TEST(a_hold_that_others_see_is_waited_for)
+{
+	struct slot stats = { .key = 1 };
+
+	begin();
+	w.stats = &stats;
+	SCRIPT(ECONNREFUSED, 0);
+	atomic_store(&stats.hold, (uint64_t)(w.clock + 7 * DUR_S));
+	ck_assert_int_eq(run(), 0);
+	ck_assert_int_ge(w.clock, (int64_t)atomic_load(&stats.hold));
+	ck_assert_uint_eq(atomic_load(&stats.tally[TALLY_RECOVERED]), 1);
+	ck_assert_uint_eq(counted(TALLY_RECOVERED), 0);
+}
+END_TEST
+
+START_TEST(what_is_struck_is_counted)
+{
+	struct guarded who = { .ops = &world_ops, .ctx = &w, .policy = &p, .dest = "db1:80" };
+
+	begin();
+	who.op = OP_LOOKUP;
+	guard_injected(&who);
+	ck_assert_str_eq(w.slot_of, "lookup:db1:80");
+	who.op = OP_SEND;
+	guard_injected(&who);
+	ck_assert_str_eq(w.slot_of, "db1:80");
+	ck_assert_uint_eq(counted(TALLY_INJECTED), 2);
+	w.remembers = false;
+	guard_injected(&who);
+	ck_assert_uint_eq(counted(TALLY_INJECTED), 2);
+}
+END_TEST
+
+START_TEST(one_probes_and_the_others_wait)
+{
+	struct pace_asked probe;
+
+	begin();
+	p.coordinate = true;
+	w.first_calls = 1;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	atomic_store(&w.slot.pace, pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0));
+	w.clock += DUR_S;
+	probe = pace_ask(&p, atomic_load(&w.slot.pace), w.clock, 3 * DUR_S, 0);
+	ck_assert_int_eq(probe.answer, PACE_PROBE);
+	atomic_store(&w.slot.pace, probe.word);
+	/* Somebody else probes for 3 s, and is killed; then it is our turn. */
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_uint_eq(counted(TALLY_PROBES), 1);
+	ck_assert_uint_gt(counted(TALLY_PARKED), 10);
+	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 1);
+	ck_assert_int_eq(pace_state(atomic_load(&w.slot.pace), w.clock), PACE_RAMP);
+}
+END_TEST
+
+/* A first attempt is made rather than none: nobody fails earlier than alone. */
+START_TEST(who_waits_too_long_goes)
+{
+	begin();
+	p.coordinate = true;
+	p.deadline = DUR_S;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 100 * DUR_S));
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+}
+END_TEST
+
+START_TEST(observing_changes_nothing)
+{
+	struct slot before;
+
+	begin();
+	call.mode = MODE_OBSERVE;
+	p.breaker.enabled = true;
+	p.coordinate = true;
+	before = w.slot;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_mem_eq(&before, &w.slot, sizeof(before));
+}
+END_TEST
+
+START_TEST(look_ups_are_another_matter)
+{
+	struct lookup_call l = { .host = "db", .port = 5432, .policy = &p };
+	int sys_errno;
+
+	begin();
+	l.began = w.clock;
+	w.domain = ERR_EAI;
+	SCRIPT(EAI_AGAIN, 0);
+	ck_assert_int_eq(engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 },
+	                               &sys_errno).code, 0);
+	ck_assert_str_eq(w.slot_of, "lookup:db:5432");
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
+	ck_assert_uint_eq(counted(TALLY_RECOVERED), 1);
+}
+END_TEST
+
+UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_budget,
+          &tokens_come_back, &an_open_breaker_refuses_with_the_last_error,
+          &an_open_breaker_ends_retries, &an_open_breaker_goes_to_the_fallback,
+          &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
+          &what_is_struck_is_counted, &one_probes_and_the_others_wait,
+          &who_waits_too_long_goes, &observing_changes_nothing, &look_ups_are_another_matter)

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Non-blocking connects of which others know. */
+#include "engine/pending.h"
+
+#include "policy/breaker.h"
+#include "policy/pace.h"
+#include "tests/unit/under_way.h"
+
+static void known(void)
+{
+	setup();
+	w.remembers = true;
+	w.first_calls = 1;
+}
+
+static uint64_t counted(enum tally what)
+{
+	return atomic_load(&w.slot.tally[what]);
+}
+
+static struct pending_call call;
+
+/* What connect() does under a policy that has a say. */
+static enum guard_answer first(int *error)
+{
+	struct target t;
+
+	memset(&t, 0, sizeof(t));
+	t.policy = &p;
+	addr_from_sockaddr(&t.addr, (struct sockaddr *)&sa, sa_len);
+	call = call_of(FD, DUR_NONE);
+	return pending_first(&world_ops, &w, &call, &t, error);
+}
+
+START_TEST(outcomes_are_counted)
+{
+	known();
+	at_attempt(FD, 3);
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
+	ck_assert_uint_eq(counted(TALLY_RETRIES), 2);
+	ck_assert_uint_eq(counted(TALLY_RECOVERED), 1);
+	assert_over();
+	at_attempt(FD, 2);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	pending_closing(&world_ops, &w, FD);
+	ck_assert_uint_eq(counted(TALLY_ABANDONED), 1);
+	assert_over();
+}
+END_TEST
+
+START_TEST(the_budget_ends_it)
+{
+	int error;
+
+	known();
+	p.budget.min_retries_per_second = 0;
+	w.first_calls = 10; /* two retries */
+	at_attempt(FD, 3);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW_ERROR);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_uint_eq(counted(TALLY_BUDGET_REFUSED), 1);
+	ck_assert_int_eq(w.events[w.event_count - 1].reason, REASON_BUDGET);
+	assert_over();
+}
+END_TEST
+
+static void open_breaker(void)
+{
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 1;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+}
+
+START_TEST(the_breaker_ends_it)
+{
+	int error;
+
+	known();
+	open_breaker();
+	next_attempt();
+	ck_assert_uint_eq(w.starts.used, 0);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_uint_eq(counted(TALLY_BREAKER_REFUSED), 1);
+	assert_over();
+}
+END_TEST
+
+START_TEST(a_first_attempt_is_refused)
+{
+	int error;
+
+	known();
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	open_breaker();
+	pending_closing(&world_ops, &w, FD);
+	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	/* The probe, whose success is told although nothing was retried. */
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_begin(&world_ops, &w, &call);
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_CLOSED);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
+	assert_over();
+}
+END_TEST
+
+/* The probe's place is free again if the program closes it. */
+START_TEST(a_probe_is_abandoned)
+{
+	int error;
+
+	known();
+	open_breaker();
+	pending_closing(&world_ops, &w, FD);
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_begin(&world_ops, &w, &call);
+	pending_closing(&world_ops, &w, FD);
+	assert_over();
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+}
+END_TEST
+
+/* Down, and somebody probes. */
+static uint16_t bring_down(void)
+{
+	struct pace_asked probe;
+	uint64_t word;
+
+	p.coordinate = true;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	word = pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0);
+	probe = pace_ask(&p, word, w.clock + DUR_S, 3 * DUR_S, 0);
+	atomic_store(&w.slot.pace, probe.word);
+	w.clock += DUR_S;
+	return probe.ticket;
+}
+
+START_TEST(a_first_attempt_is_parked)
+{
+	uint16_t ticket;
+	int error;
+
+	known();
+	ticket = bring_down();
+	fdtab_watch_set(FD, EP, EPOLLOUT, 1);
+	ck_assert_int_eq(first(&error), GUARD_PARK);
+	ck_assert_int_eq(state_of(FD), PEND_BACKOFF);
+	ck_assert_uint_eq(w.ctl_count, 1); /* its registration is silent */
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_PENDING);
+	next_attempt();
+	next_attempt();
+	ck_assert_uint_eq(w.starts.used, 0);
+	atomic_store(&w.slot.pace, pace_succeeded(&p, atomic_load(&w.slot.pace), w.clock, ticket,
+	                                          false));
+	next_attempt();
+	ck_assert_uint_eq(w.starts.used, 1);
+	ck_assert_uint_eq(record_of(FD)->attempt, 1);
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 1);
+	assert_over();
+}
+END_TEST
+
+START_TEST(a_retry_is_parked)
+{
+	known();
+	begin(FD);
+	bring_down();
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	for (unsigned i = 0; i < 10; i++)
+		next_attempt();
+	ck_assert_uint_eq(w.starts.used, 0);
+	ck_assert_uint_gt(counted(TALLY_PARKED), 5);
+	/* Who probes has died. */
+	for (unsigned i = 0; w.starts.used == 0; i++) {
+		ck_assert_uint_lt(i, 100);
+		next_attempt();
+	}
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
+	ck_assert_int_eq(pace_state(atomic_load(&w.slot.pace), w.clock), PACE_RAMP);
+	assert_over();
+}
+END_TEST
+
+/* Its own deadline goes on. */
+START_TEST(parked_until_the_deadline)
+{
+	unsigned rounds = 0;
+	int error;
+
+	known();
+	p.deadline = DUR_S;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 100 * DUR_S));
+	while (state_of(FD) == PEND_BACKOFF) {
+		ck_assert_uint_lt(rounds++, 100);
+		next_attempt();
+	}
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_int_eq(w.events[w.event_count - 1].reason, REASON_DEADLINE);
+	assert_over();
+}
+END_TEST
+
+/* A first attempt is made rather than none. */
+START_TEST(a_first_attempt_is_made_in_the_end)
+{
+	unsigned rounds = 0;
+	int error;
+
+	known();
+	p.deadline = DUR_S;
+	p.coordinate = true;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 100 * DUR_S));
+	ck_assert_int_eq(first(&error), GUARD_PARK);
+	while (state_of(FD) == PEND_BACKOFF) {
+		ck_assert_uint_lt(rounds++, 100);
+		next_attempt();
+	}
+	ck_assert_uint_eq(w.starts.used, 1);
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	assert_over();
+}
+END_TEST
+
+UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
+          &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_first_attempt_is_parked,
+          &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end)
