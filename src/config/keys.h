@@ -130,40 +130,34 @@ struct checked {
 	K(POLICY, nonblocking, CHOICE, policy, nonblocking, 0, 0, choices_nonblocking, \
 	  "deferred", 0) \
 	G(POLICY, budget, GROUP, NULL, 0) \
-	K(BUDGET, kind, CHOICE, policy, budget.kind, 0, 0, choices_budget, "ratio", KEY_NOT_YET) \
-	K(BUDGET, ratio, RATIO, policy, budget.ratio, 0, 10 * PPM, NULL, "0.2", KEY_NOT_YET) \
+	K(BUDGET, kind, CHOICE, policy, budget.kind, 0, 0, choices_budget, "ratio", 0) \
+	K(BUDGET, ratio, RATIO, policy, budget.ratio, 0, 10 * PPM, NULL, "0.2", 0) \
 	K(BUDGET, min_retries_per_second, COUNT, policy, budget.min_retries_per_second, 0, \
-	  KEY_MANY, NULL, "10", KEY_NOT_YET) \
-	K(BUDGET, ttl, DURATION, policy, budget.ttl, DUR_S, 60 * DUR_S, NULL, "10s", \
-	  KEY_NOT_YET) \
+	  KEY_MANY, NULL, "10", 0) \
+	K(BUDGET, ttl, DURATION, policy, budget.ttl, DUR_S, 60 * DUR_S, NULL, "10s", 0) \
 	K(BUDGET, scope, CHOICE, policy, budget.scope, 0, 0, choices_scope, "process", \
-	  KEY_NOT_YET) \
+	  0) \
 	G(POLICY, breaker, GROUP, NULL, 0) \
-	K(BREAKER, enabled, BOOL, policy, breaker.enabled, 0, 1, NULL, "false", KEY_NOT_YET) \
+	K(BREAKER, enabled, BOOL, policy, breaker.enabled, 0, 1, NULL, "false", 0) \
 	K(BREAKER, consecutive_failures, COUNT, policy, breaker.consecutive_failures, 0, \
-	  KEY_MANY, \
-	  NULL, "5", KEY_NOT_YET) \
-	K(BREAKER, failure_ratio, RATIO, policy, breaker.failure_ratio, 0, PPM, NULL, "0", \
-	  KEY_NOT_YET) \
+	  KEY_MANY, NULL, "5", 0) \
+	K(BREAKER, failure_ratio, RATIO, policy, breaker.failure_ratio, 0, PPM, NULL, "0", 0) \
 	K(BREAKER, minimum_calls, COUNT, policy, breaker.minimum_calls, 1, KEY_MANY, NULL, "5", \
-	  KEY_NOT_YET) \
-	K(BREAKER, window, DURATION, policy, breaker.window, DUR_S, KEY_MAX, NULL, "30s", \
-	  KEY_NOT_YET) \
-	K(BREAKER, open_for, DURATION, policy, breaker.open_for, KEY_MIN, KEY_MAX, NULL, "5s", \
-	  KEY_NOT_YET) \
+	  0) \
+	K(BREAKER, window, DURATION, policy, breaker.window, DUR_S, KEY_MAX, NULL, "30s", 0) \
+	K(BREAKER, open_for, DURATION, policy, breaker.open_for, KEY_MIN, KEY_MAX, NULL, "5s", 0) \
 	K(BREAKER, max_open_for, DURATION, policy, breaker.max_open_for, KEY_MIN, KEY_MAX, \
-	  NULL, "5m", \
-	  KEY_NOT_YET) \
+	  NULL, "5m", 0) \
 	K(BREAKER, half_open_probes, COUNT, policy, breaker.half_open_probes, 1, KEY_MANY, NULL, \
-	  "1", KEY_NOT_YET) \
+	  "1", 0) \
+	K(POLICY, coordinate, BOOL, policy, coordinate, 0, 1, NULL, "false", 0) \
 	K(POLICY, max_concurrent_retries, COUNT, policy, max_concurrent_retries, 0, \
 	  KEY_MANY, NULL, \
 	  "0", KEY_NOT_YET) \
 	K(POLICY, carry, BOOL, policy, carry, 0, 1, NULL, "false", KEY_NOT_YET) \
 	K(POLICY, carry_for, DURATION, policy, carry_for, KEY_MIN, KEY_MAX, NULL, "10s", \
 	  KEY_NOT_YET) \
-	K(POLICY, layering, CHOICE, policy, layering, 0, 0, choices_layering, "detect", \
-	  KEY_NOT_YET) \
+	K(POLICY, layering, CHOICE, policy, layering, 0, 0, choices_layering, "detect", 0) \
 	K(POLICY, address_walk, CHOICE, policy, address_walk, 0, 0, choices_walk, "detect", 0) \
 	K(POLICY, stale_dns, DURATION, policy, stale_dns, KEY_MIN, KEY_MAX, NULL, "none", \
 	  KEY_NONE | KEY_NOT_YET) \
@@ -201,6 +195,7 @@ struct checked {
 	G(PROCESS, stop_on, CUSTOM, NULL, 0) \
 	K(PROCESS, reload, CHOICE, process_settings, reload, 0, 0, choices_reload, \
 	  "on-failure", 0) \
+	G(PROCESS, host_group, CUSTOM, "none", 0) \
 	K(PROCESS, deepbind, CHOICE, process_settings, clear_deepbind, 0, 0, choices_deepbind, \
 	  "keep", KEY_NOT_YET) \
 	\
@@ -210,7 +205,7 @@ struct checked {
 	K(LOG, burst, COUNT, log_settings, burst, 1, KEY_MANY, NULL, "20", 0) \
 	K(LOG, per, DURATION, log_settings, per, DUR_MS, KEY_MAX, NULL, "10s", 0) \
 	\
-	G(STATS, to, CUSTOM, "none", KEY_NOT_YET) \
+	G(STATS, to, CUSTOM, "none", 0) \
 	K(STATS, format, CHOICE, checked, choice, 0, 0, choices_stats, "prometheus", \
 	  KEY_NOT_YET) \
 	K(STATS, every, DURATION, checked, number, DUR_S, KEY_MAX, NULL, "15s", KEY_NOT_YET) \

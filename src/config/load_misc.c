@@ -67,7 +67,10 @@ static void read_process(void *ctx, const struct node *n, const struct key *k, v
 	struct process_settings *p = target;
 
 	(void)ctx;
-	(void)k;
+	if (strcmp(k->name, "host_group") == 0) {
+		host_group_read(n, p);
+		return;
+	}
 	if (!node_is_list(n)) {
 		node_wrong_type(n, "a list of texts, such as [ \"SIGTERM\", \"SIGINT\" ],");
 		return;
@@ -170,16 +173,17 @@ static void read_stats(void *ctx, const struct node *n, const struct key *k, voi
 {
 	const char *text = node_text(n);
 	bool timeline = strcmp(k->name, "timeline") == 0;
+	struct process_settings *process = ctx;
 	char path[LOG_PATH_MAX], buf[256];
 	struct fmt why;
 
-	(void)ctx;
 	(void)target;
 	fmt_init(&why, buf, sizeof(buf));
 	if (!text) {
 		node_wrong_type(n, "a text in quotes");
 	} else if (strcmp(text, "none") == 0) {
-		return;
+		if (!timeline)
+			process->stats_shm = false;
 	} else if (strncmp(text, "file:", 5) == 0) {
 		if (path_from(text + 5, path, sizeof(path), &why)) {
 			node_not_yet(n);
@@ -188,7 +192,7 @@ static void read_stats(void *ctx, const struct node *n, const struct key *k, voi
 		fmt_end(&why);
 		node_fault(n, DIAG_ERROR, "%s", buf);
 	} else if (strcmp(text, "shm") == 0 && !timeline) {
-		node_not_yet(n);
+		process->stats_shm = true;
 	} else {
 		node_fault(n, DIAG_ERROR, timeline ? "unknown (none, file:PATH)"
 		                                   : "unknown (none, file:PATH, shm)");
@@ -204,7 +208,7 @@ void misc_read(struct loader *ld, const struct node *n)
 	else if (strcmp(n->key, "log") == 0)
 		group_read(n, PLACE_LOG, &ld->out->log, read_log, NULL);
 	else if (strcmp(n->key, "stats") == 0)
-		group_read(n, PLACE_STATS, &checked, read_stats, NULL);
+		group_read(n, PLACE_STATS, &checked, read_stats, &ld->out->process);
 	else
 		inject_read(ld, n);
 }

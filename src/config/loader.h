@@ -112,6 +112,12 @@ void misc_read(struct loader *ld, const struct node *n);
 /* "stderr", "file:/x" ... into <s>; on false <why> says what is wrong. */
 bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why);
 
+/* host_group.c. "host_group" of process: libc's way to ask for a group loads modules
+ * and may connect to servers, so only /etc/group is asked. */
+void host_group_read(const struct node *n, struct process_settings *p);
+/* The number of the group <name> in the file <path>; false if it is not there. */
+bool host_group_find(const char *path, const char *name, int64_t *gid);
+
 /* load_inject.c. The file's faults; then, over them, LIBRETRY_INJECT and
  * LIBRETRY_SEED, which decide whether anything of it is in force. */
 void inject_read(struct loader *ld, const struct node *n);

@@ -12,6 +12,7 @@ src_config_libconf_la_SOURCES = \
 	src/config/env.c \
 	src/config/env.h \
 	src/config/group.c \
+	src/config/host_group.c \
 	src/config/keys.c \
 	src/config/keys.h \
 	src/config/lcapi.h \

@@ -20,6 +20,7 @@ static const struct {
 	{ ENV_JITTER_RATIO, PLACE_POLICY, "jitter_ratio", "jitter_ratio" },
 	{ ENV_CAP, PLACE_POLICY, "cap", "cap" },
 	{ ENV_MAX_ATTEMPTS, PLACE_POLICY, "max_attempts", "max_attempts" },
+	{ ENV_BUDGET, PLACE_BUDGET, "kind", "budget.kind" },
 	{ ENV_LOG_LEVEL, PLACE_LOG, "level", "log.level" },
 	{ ENV_LOG_FORMAT, PLACE_LOG, "format", "log.format" },
 	{ ENV_MODE, PLACE_PROGRAM, "mode", "mode" },
@@ -164,8 +165,9 @@ static void apply_to(const struct overrides *o, struct pol *p)
 	bool off = p->p.max_attempts == 1;
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (table[i].place == PLACE_POLICY && o->has[table[i].var])
-			key_store(key_find(PLACE_POLICY, table[i].key), &p->p,
+		if ((table[i].place == PLACE_POLICY || table[i].place == PLACE_BUDGET) &&
+		    o->has[table[i].var])
+			key_store(key_find(table[i].place, table[i].key), &p->p,
 			          o->number[table[i].var], NULL);
 	/* Who switched it off did so for a reason. */
 	if (off)
@@ -218,9 +220,22 @@ static void apply_log(const struct overrides *o, struct log_settings *log)
 		log->format = (enum log_format)o->number[ENV_LOG_FORMAT];
 }
 
+static void apply_stats(struct loader *ld)
+{
+	const char *text = env_get(ld->env, ENV_STATS);
+
+	if (!text)
+		return;
+	if (strcmp(text, "shm") == 0 || strcmp(text, "none") == 0)
+		ld->out->process.stats_shm = text[0] == 's';
+	else
+		diag_say(&ld->sink, DIAG_WARNING, environment, "%s: %q: unknown (none, shm)",
+		         env_name(ENV_STATS), text);
+}
+
 static void note_others(struct loader *ld)
 {
-	static const enum env_var not_yet[] = { ENV_STATS, ENV_TIMELINE, ENV_CTL };
+	static const enum env_var not_yet[] = { ENV_TIMELINE, ENV_CTL };
 
 	for (size_t i = 0; i < ARRAY_LEN(not_yet); i++)
 		if (env_get(ld->env, not_yet[i]))
@@ -242,6 +257,7 @@ void overrides_apply(struct loader *ld)
 	if (o.has[ENV_MODE])
 		ld->out->mode = (enum mode)o.number[ENV_MODE];
 	apply_policy(ld, &o);
+	apply_stats(ld);
 	note_others(ld);
 }
 

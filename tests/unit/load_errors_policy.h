@@ -252,48 +252,35 @@ static const struct bad_input bad_policy[] = {
 	  "policies = { p = {\n"
 	  "budget = { ratio = 0; min_retries_per_second = 0; };\n"
 	  "}; };\n",
-	  { "N D/main.conf:3: policies.p.budget.ratio: not yet acted on by this version",
-	    "N D/main.conf:3: policies.p.budget.min_retries_per_second: not yet acted on "
-	      "by this version",
-	    "W D/main.conf:3: policies.p.budget: ratio and min_retries_per_second are both "
+	  { "W D/main.conf:3: policies.p.budget: ratio and min_retries_per_second are both "
 	      "0: no retries at all", NULL } },
 	{ "breaker",
 	  "version = 1;\n"
 	  "policies = { p = {\n"
 	  "breaker = { consecutive_failures = 0; };\n"
 	  "}; };\n",
-	  { "N D/main.conf:3: policies.p.breaker.consecutive_failures: not yet acted on by "
-	      "this version",
-	    "E D/main.conf:3: policies.p.breaker: nothing can open it "
+	  { "E D/main.conf:3: policies.p.breaker: nothing can open it "
 	      "(consecutive_failures at least 1, or failure_ratio more than 0)", NULL } },
 	{ "breaker times",
 	  "version = 1;\n"
 	  "policies = { p = {\n"
 	  "breaker = { open_for = \"10m\"; window = \"999ms\"; };\n"
 	  "}; };\n",
-	  { "N D/main.conf:3: policies.p.breaker.open_for: not yet acted on by this version",
-	    "E D/main.conf:3: policies.p.breaker.window: \"999ms\": too small (1s to 24h)",
+	  { "E D/main.conf:3: policies.p.breaker.window: \"999ms\": too small (1s to 24h)",
 	    NULL } },
 	{ "breaker order",
 	  "version = 1;\n"
 	  "policies = { p = {\n"
 	  "breaker = { open_for = \"10m\"; };\n"
 	  "}; };\n",
-	  { "N D/main.conf:3: policies.p.breaker.open_for: not yet acted on by this version",
-	    "E D/main.conf:3: policies.p.breaker.open_for: \"10m\": is more than "
+	  { "E D/main.conf:3: policies.p.breaker.open_for: \"10m\": is more than "
 	      "max_open_for (at most 5m)", NULL } },
 	{ "breaker order 2",
 	  "version = 1;\n"
 	  "policies = { p = {\n"
 	  "breaker = { max_open_for = \"1s\"; failure_ratio = 1; minimum_calls = 1; };\n"
 	  "}; };\n",
-	  { "N D/main.conf:3: policies.p.breaker.max_open_for: not yet acted on by this "
-	      "version",
-	    "N D/main.conf:3: policies.p.breaker.failure_ratio: not yet acted on by this "
-	      "version",
-	    "N D/main.conf:3: policies.p.breaker.minimum_calls: not yet acted on by this "
-	      "version",
-	    "E D/main.conf:3: policies.p.breaker.max_open_for: \"1s\": is less than "
+	  { "E D/main.conf:3: policies.p.breaker.max_open_for: \"1s\": is less than "
 	      "open_for (at least 5s)", NULL } },
 	{ "schedule and formula",
 	  "version = 1;\n"

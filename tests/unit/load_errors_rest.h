@@ -145,8 +145,8 @@ static const struct bad_input bad_rest[] = {
 	      "base_delay, multiplier, max_delay, jitter, jitter_ratio, cap, first_retry, "
 	      "schedule, base_delay_local, max_attempts, max_retries, deadline, "
 	      "attempt_timeout, dns_attempt_timeout, retry_on, never_on, send, "
-	      "replay_buffer, nonblocking, budget, breaker, max_concurrent_retries, carry, "
-	      "carry_for, layering, address_walk, stale_dns, socket)",
+	      "replay_buffer, nonblocking, budget, breaker, coordinate, "
+	      "max_concurrent_retries, carry, carry_for, layering, address_walk, stale_dns, socket)",
 	    "E D/main.conf:5: destinations[2].override.base_delay: \"2m\": is more than "
 	      "max_delay (at most 5s)",
 	    "E D/main.conf:5: destinations[2].override.base_delay: \"2m\": is more than "
@@ -361,6 +361,26 @@ static const struct bad_input bad_rest[] = {
 	    "E D/main.conf:3: process.reload: \"always\": unknown (on-failure, never)",
 	    "E D/main.conf:3: process.deepbind: \"kep\": unknown (keep, clear); did you "
 	      "mean \"keep\"?", NULL } },
+	{ "host_group",
+	  "version = 1;\n"
+	  "process = { host_group = 100;\n};\n",
+	  { "E D/main.conf:2: process.host_group: 100: is a whole number (the name or the "
+	      "number of a group in quotes is expected)", NULL } },
+	{ "host_group 2",
+	  "version = 1;\n"
+	  "process = { host_group = \"4294967295\";\n};\n",
+	  { "E D/main.conf:2: process.host_group: \"4294967295\": too large a number (at most "
+	      "4294967294)", NULL } },
+	{ "host_group 3",
+	  "version = 1;\n"
+	  "process = { host_group = \"\";\n};\n",
+	  { "E D/main.conf:2: process.host_group: \"\": is no name of a group", NULL } },
+	{ "host_group 4",
+	  "version = 1;\n"
+	  "process = { host_group = \"no-such-group\";\n};\n",
+	  { "W D/main.conf:2: process.host_group: \"no-such-group\": no such group in "
+	      "/etc/group (others by their number): scope = \"host\" will be the same as "
+	      "\"user\"", NULL } },
 	{ "process 2",
 	  "version = 1;\n"
 	  "process = { stop_on = \"SIGTERM\"; };\n",
@@ -414,8 +434,7 @@ static const struct bad_input bad_rest[] = {
 	  "version = 1;\n"
 	  "stats = { to = \"shm\"; format = \"xml\"; every = \"999ms\"; timeline = "
 	  "\"shm\"; };\n",
-	  { "N D/main.conf:2: stats.to: not yet acted on by this version",
-	    "E D/main.conf:2: stats.format: \"xml\": unknown (prometheus, json)",
+	  { "E D/main.conf:2: stats.format: \"xml\": unknown (prometheus, json)",
 	    "E D/main.conf:2: stats.every: \"999ms\": too small (1s to 24h)",
 	    "E D/main.conf:2: stats.timeline: \"shm\": unknown (none, file:PATH)", NULL } },
 	{ "stats 2",

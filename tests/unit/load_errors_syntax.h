@@ -243,8 +243,8 @@ static const struct bad_input bad_syntax[] = {
 	      "multiplier, max_delay, jitter, jitter_ratio, cap, first_retry, schedule, "
 	      "base_delay_local, max_attempts, max_retries, deadline, attempt_timeout, "
 	      "dns_attempt_timeout, retry_on, never_on, send, replay_buffer, nonblocking, "
-	      "budget, breaker, max_concurrent_retries, carry, carry_for, layering, "
-	      "address_walk, stale_dns, socket)",
+	      "budget, breaker, coordinate, max_concurrent_retries, carry, carry_for, "
+	      "layering, address_walk, stale_dns, socket)",
 	    "K D/main.conf:4: destinations[0].hots: unknown key; did you mean \"host\"?", NULL } },
 	{ "unknown keys inside",
 	  "version = 1;\n"

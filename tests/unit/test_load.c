@@ -7,6 +7,7 @@
 #include "conf_world.h"
 
 #include "config/keys.h"
+#include "config/loader.h"
 #include "policy/builtin.h"
 #include "policy/classify.h"
 
@@ -56,6 +57,7 @@ static void is_builtin(const struct config *c)
 	ck_assert_int_eq(c->log.per, log.per);
 	ck_assert_uint_eq(c->process.stop_on, process.stop_on);
 	ck_assert(c->process.reload && !c->process.clear_deepbind);
+	ck_assert_int_eq(c->process.host_group, -1);
 	ck_assert(!c->before_connect && !c->before_lookup);
 }
 
@@ -284,9 +286,61 @@ START_TEST(full_is_read_as_written)
 	ck_assert_uint_eq(c->process.stop_on, UINT64_C(1) << SIGTERM | UINT64_C(1) << SIGINT |
 	                                              UINT64_C(1) << SIGUSR1);
 	ck_assert(!c->process.reload && c->process.clear_deepbind);
+	ck_assert_int_eq(c->process.host_group, 65534);
 	ck_assert_str_eq(c->log.path, "/var/log/libretry.log");
 	ck_assert_int_eq(c->log.format, LOG_LOGFMT);
 	ck_assert(c->before_connect && c->before_lookup);
+	config_free(c);
+	world_close();
+}
+END_TEST
+
+static void finds_group(const char *name, int64_t expected)
+{
+	int64_t gid = -7;
+
+	ck_assert_msg(host_group_find(world_path("group"), name, &gid) == (expected >= 0), "%s",
+	              name);
+	ck_assert_int_eq(gid, expected >= 0 ? expected : -7);
+}
+
+START_TEST(groups_are_found)
+{
+	static const char more[] = "\nadm\nad:x:1:\nadm:!:4:a,b\nbad:x:\nworse:x:4294967295:\n"
+				   "no:x:12a:\n\n:x:5:\nwheel:*:4294967294:\n+nis::9:\n"
+				   "worst:x:10000000000:\n#";
+	static const char first[] = "root:x:0:\nmany:x:7:";
+	static const char last[] = "\nlast:x:77";
+	struct config *c;
+	char line[3000];
+
+	world_open();
+	/* Long lists of members, so that lines lie across the chunks that are read. */
+	memset(line, 'm', sizeof(line));
+	memcpy(line, first, strlen(first));
+	memcpy(line + 1500, more, strlen(more));
+	memcpy(line + sizeof(line) - strlen(last), last, strlen(last));
+	world_put_bytes("group", line, sizeof(line));
+	finds_group("root", 0);
+	finds_group("many", 7);
+	finds_group("adm", 4);
+	finds_group("ad", 1);
+	finds_group("wheel", 4294967294);
+	finds_group("last", 77);
+	finds_group("bad", -1);
+	finds_group("worse", -1);
+	finds_group("worst", -1);
+	finds_group("no", -1);
+	finds_group("roo", -1);
+	finds_group("rootx", -1);
+	finds_group("m", -1);
+	ck_assert(!host_group_find(world_path("nothing"), "root", &(int64_t){ 0 }));
+	ck_assert(!host_group_find(world_dir, "root", &(int64_t){ 0 }));
+	c = load_text("version = 1; process: { host_group = \"root\"; };");
+	ck_assert_int_eq(c->process.host_group, 0);
+	config_free(c);
+	c = load_text("version = 1; process: { host_group = \"none\"; };");
+	ck_assert_int_eq(c->process.host_group, -1);
 	config_free(c);
 	world_close();
 }
@@ -519,7 +573,8 @@ END_TEST
 
 UNIT_MAIN("load", &nothing_is_builtin, &table_defaults_are_the_builtin_ones,
           &installed_file_changes_nothing, &what_the_installed_file_shows_is_true,
-          &examples_load, &full_uses_every_key, &full_is_read_as_written, &inheritance,
+          &examples_load, &full_uses_every_key, &full_is_read_as_written,
+          &groups_are_found, &inheritance,
           &override_is_private, &conditions, &directive_in_a_text,
           &includes_keep_their_lines, &looks_ahead, &malloc_is_as_before,
           &leaves_no_descriptor, &no_libconfig)

@@ -296,7 +296,11 @@ START_TEST(wrong_values_are_ignored)
 		{ "LIBRETRY_MODE=re\ntry",
 		  "W LIBRETRY_MODE: \"re\\u000atry\": unknown (retry, observe); did you mean "
 		  "\"retry\"?" },
-		{ "LIBRETRY_STATS=x", "N LIBRETRY_STATS: not yet acted on by this version" },
+		{ "LIBRETRY_STATS=x", "W LIBRETRY_STATS: \"x\": unknown (none, shm)" },
+		{ "LIBRETRY_STATS=shm", NULL },
+		{ "LIBRETRY_BUDGET=none", NULL },
+		{ "LIBRETRY_BUDGET=off",
+		  "W LIBRETRY_BUDGET: \"off\": unknown (ratio, tokens, none)" },
 		{ "LIBRETRY_INJECT=1", NULL },
 		{ "LIBRETRY_INJECT=off", NULL },
 		{ "LIBRETRY_INJECT=connect:ECONNREFUSED", NULL },
