@@ -10,6 +10,7 @@
 #include "preload/gate.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "state/tally.h"
 #include "preload/waits.h"
 
 /* What a connect under way is asked first: ANSWER_CALL, or *error is the answer.
@@ -57,8 +58,10 @@ static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len,
 		return OUTCOME_KNOWN;
 	if (told == EINPROGRESS || !fdtab_find(fd, &ref) || !goes_to(ref.p, sa, len)) {
 		pending_withdraw(&preload_ops, &hold, fd);
-		if (told == EINPROGRESS)
+		if (told == EINPROGRESS) {
+			tally_call(sa, len);
 			dial_under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+		}
 		return told == 0 || told == EINPROGRESS ? OUTCOME_KNOWN : OUTCOME_OTHER;
 	}
 	*error = pending_result(&preload_ops, &hold, fd, told ? told : EISCONN);

@@ -8,6 +8,8 @@
 #include "state/fdtab.h"
 #include "state/names.h"
 #include "state/replay.h"
+#include "state/shm.h"
+#include "state/tally.h"
 
 /* In rank order. None of them takes a lock or allocates: the child may have been
  * forked from a signal handler or a threaded program. */
@@ -16,6 +18,8 @@ static void child(void)
 	fdtab_postfork_child();
 	names_postfork_child();
 	replay_postfork_child();
+	tally_postfork_child();
+	shm_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();
 	thread_random_postfork_child();

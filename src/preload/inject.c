@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "engine/guard.h"
 #include "engine/retry.h"
 #include "log/log.h"
+#include "policy/match.h"
 #include "preload/ops.h"
 #include "preload/probe.h"
 #include "state/fdtab.h"
@@ -137,10 +139,28 @@ static LR_NOINLINE void log_injected(const struct dest *d, const struct fault *f
 	log_emit(&e);
 }
 
+/* Where the outcome of the call will be counted. In observe mode nothing that others
+ * see is changed. */
+static LR_NOINLINE void count_injected(const struct dest *d)
+{
+	const struct config *c = runtime_config();
+	const struct rule *rule = c ? match_rule(&c->set, d) : NULL;
+	char text[DEST_TEXT_MAX];
+	struct guarded who = { .ops = &preload_ops, .dest = text, .addr = d->addr, .op = d->op };
+
+	if (!c || runtime_mode(c) != MODE_RETRY)
+		return;
+	dest_text(text, sizeof(text), d->host, d->addr, d->port);
+	who.policy = rule ? rule->policy : runtime_default_policy(c);
+	if (text[0])
+		guard_injected(&who);
+}
+
 void inject_ask(const struct inject_call *call, struct injection *sum)
 {
 	const struct inject_set *set = atomic_load(&current);
 	int64_t since = sys_monotonic() - atomic_load(&started);
+	bool struck = false;
 
 	memset(sum, 0, sizeof(*sum));
 	for (unsigned i = 0; set && i < set->count; i++) {
@@ -154,7 +174,10 @@ void inject_ask(const struct inject_call *call, struct injection *sum)
 			continue;
 		add(sum, &one);
 		log_injected(&call->dest, f, &one);
+		struck = true;
 	}
+	if (struck)
+		count_injected(&call->dest);
 }
 
 static LR_NOINLINE bool ask_connect(int fd, const struct sockaddr *sa, socklen_t len,

@@ -10,6 +10,7 @@
 #include <sys/single_threaded.h>
 #include <sys/time.h>
 
+#include "base/fmt.h"
 #include "base/sys.h"
 #include "engine/wait.h"
 #include "log/log.h"
@@ -24,6 +25,8 @@
 #include "state/fdtab.h"
 #include "state/peers.h"
 #include "state/replay.h"
+#include "state/shm.h"
+#include "state/tally.h"
 
 /* How long the beginning of an attempt holds signals back. */
 #define HELD_MAX (20 * DUR_MS)
@@ -230,6 +233,57 @@ static int op_listening(void *ctx, const struct addr *a)
 {
 	(void)ctx;
 	return probe_listening(a);
+}
+
+/* Said once: what should be shared is this process's own. */
+static void log_no_segment(const char *why)
+{
+	char text[SHM_PATH_MAX + 160];
+	struct event e;
+	struct fmt f;
+
+	fmt_init(&f, text, sizeof(text));
+	fmt_str(&f, why);
+	fmt_str(&f, "; what should be shared with other processes is kept in this one");
+	fmt_end(&f);
+	runtime_report();
+	memset(&e, 0, sizeof(e));
+	e.kind = EVENT_CONFIG;
+	e.level = LOG_WARN_LEVEL;
+	e.message = text;
+	e.left = DUR_NONE;
+	log_emit(&e);
+}
+
+static struct slot *op_slot(void *ctx, const struct policy *p, const char *dest, bool *shared)
+{
+	struct slot *slot = shm_slot(p->budget.scope, dest, p->name, shared);
+	const char *why = *shared || p->budget.scope == SCOPE_PROCESS ? NULL : shm_trouble();
+
+	(void)ctx;
+	if (why)
+		log_no_segment(why);
+	return slot;
+}
+
+/* Where nobody asked to share, that there is no segment is nobody's trouble. */
+static struct slot *op_stats(void *ctx, const struct policy *p, const char *dest)
+{
+	const struct config *c = runtime_config();
+	struct slot *slot;
+	bool shared;
+
+	(void)ctx;
+	if (!c || !c->process.stats_shm)
+		return NULL;
+	slot = shm_slot(SCOPE_USER, dest, p->name, &shared);
+	return shared ? slot : NULL;
+}
+
+static uint64_t op_first_calls(void *ctx, const struct addr *a)
+{
+	(void)ctx;
+	return tally_take(a);
 }
 
 /* With signals held back no changed file would be read: that is done here. */
@@ -489,8 +543,9 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 		.connect = connect_op, .lookup = op_lookup, .identity = op_identity, \
 		.connected_to_self = op_connected_to_self, .dissolve = op_dissolve, \
 		.change_family = op_change_family, .resolve = op_resolve, \
-		.listening = op_listening, .enter = op_enter, \
-		.leave = op_leave, .target = op_target, .start = op_start, \
+		.listening = op_listening, .slot = op_slot, .stats = op_stats, \
+		.first_calls = op_first_calls, \
+		.enter = op_enter, .leave = op_leave, .target = op_target, .start = op_start, \
 		.take_error = op_take_error, .condition = op_condition, .remakable = op_remakable, \
 		.wanted = op_wanted, .end = op_end, .replay = op_replay, \
 		.epoll_ctl = op_epoll_ctl, .alone = op_alone, \

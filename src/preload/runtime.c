@@ -18,6 +18,7 @@
 #include "preload/real.h"
 #include "preload/signal.h"
 #include "state/fdtab.h"
+#include "state/shm.h"
 
 /* How often a changed file is looked for, and how many new versions one
  * process takes: an old one is never freed, a waiting thread may be using it. */
@@ -167,6 +168,7 @@ static void publish(struct config *c)
 
 	log_configure(&c->log);
 	signal_stop_on(c->process.stop_on);
+	shm_set_group(c->process.host_group);
 	/* A report is still due when everything else is off. */
 	if (!program_enabled(c) || (c->errors && env_flag(&env, ENV_STRICT)))
 		gate |= GATE_OFF;

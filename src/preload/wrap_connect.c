@@ -26,6 +26,7 @@
 #include "state/habit.h"
 #include "state/peers.h"
 #include "state/replay.h"
+#include "state/tally.h"
 #include "state/tried.h"
 
 static void passed(const struct target *t, int error, enum reason reason)
@@ -247,8 +248,13 @@ static inline int first_call(int fd, const struct sockaddr *sa, socklen_t len, i
 static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int entry_errno)
 {
-	if (errno == EINPROGRESS || dial_is_programs_affair(errno))
+	if (errno == EINPROGRESS) {
+		tally_call(sa, len);
 		return -1;
+	}
+	if (dial_is_programs_affair(errno))
+		return -1;
+	tally_call(sa, len);
 	if (habit_watching()) {
 		int error = errno;
 
@@ -263,8 +269,10 @@ static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 
 int dial_failed(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	if (errno == EINPROGRESS)
+	if (errno == EINPROGRESS) {
+		tally_call(sa, len);
 		return dial_under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+	}
 	return refused(fd, sa, len, clock_at_entry(), errno);
 }
 
@@ -286,13 +294,14 @@ static bool first_is_injected(int fd, const struct sockaddr *sa, socklen_t len)
 	return true;
 }
 
-/* The first attempt of a non-blocking connect that a rule has redirected to <aim>. */
-static LR_NOINLINE int redirected(const struct pending_call *call, const struct target *t,
-                                  int entry_errno)
+/* The first attempt of a non-blocking connect that a rule has redirected to call->aim,
+ * or that others know of. */
+static LR_NOINLINE int begun(const struct pending_call *call, const struct target *t,
+                             int entry_errno)
 {
 	struct sockaddr_storage ss;
-	const struct sockaddr *sa = (const struct sockaddr *)&ss;
-	socklen_t len = addr_to_sockaddr(call->aim, &ss);
+	const struct sockaddr *sa = call->aim ? (const struct sockaddr *)&ss : call->sa;
+	socklen_t len = call->aim ? addr_to_sockaddr(call->aim, &ss) : call->len;
 	bool announced = others_may_wait(call->fd, sa, len);
 	struct signal_hold hold;
 	int error = 0;
@@ -308,6 +317,38 @@ static LR_NOINLINE int redirected(const struct pending_call *call, const struct 
 		pending_begin(&preload_ops, NULL, call);
 	else if (error && error != EINPROGRESS && !dial_is_programs_affair(error))
 		error = pending_failed_at_once(&preload_ops, &hold, call, t, error);
+	if (!call->aim && (error == 0 || error == EINPROGRESS))
+		peers_note(call->fd, call->sa, call->len, call->thread);
+	return finish(error, entry_errno);
+}
+
+/* The same, if nobody else has a say in it. */
+static LR_NOINLINE int asked(int fd, const struct sockaddr *sa, socklen_t len,
+                             const struct addr *aim, int64_t began, int64_t attempt_timeout,
+                             const struct target *t, int entry_errno)
+{
+	struct pending_call call = { .fd = fd,
+		                     .sa = sa,
+		                     .len = len,
+		                     .aim = aim,
+		                     .began = began,
+		                     .thread = thread_key(),
+		                     .attempt_timeout = attempt_timeout };
+	struct signal_hold hold;
+	int error;
+
+	if (aim || !guard_wants_first(t->policy))
+		return begun(&call, t, entry_errno);
+	switch (pending_first(&preload_ops, &hold, &call, t, &error)) {
+	case GUARD_GO:
+		return begun(&call, t, entry_errno);
+	case GUARD_PARK:
+		error = EINPROGRESS;
+		peers_note(fd, sa, len, call.thread);
+		break;
+	case GUARD_REFUSED:
+		break;
+	}
 	return finish(error, entry_errno);
 }
 
@@ -332,29 +373,27 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 				replay_begin(fd, probe_identity(fd), t.policy->replay_buffer);
 			if (t.policy->max_attempts > 1)
 				attempt_timeout = t.policy->attempt_timeout;
-			if (block || ((aimed || attempt_timeout != DUR_NONE) && !nonblocking))
+			if (block || (!nonblocking && (aimed || attempt_timeout != DUR_NONE ||
+			                               guard_wants_first(t.policy)))) {
+				tally_call(sa, len);
 				return finish(drive(block ? &preload_block_ops : &preload_ops, fd,
 				                    sa, len, &t, aimed ? &aim : NULL, began, 0),
 				              entry_errno);
+			}
 		}
-		if (aimed) {
-			struct pending_call call = { .fd = fd,
-				                     .sa = sa,
-				                     .len = len,
-				                     .aim = &aim,
-				                     .began = began,
-				                     .thread = thread_key(),
-				                     .attempt_timeout = attempt_timeout };
-
-			return redirected(&call, &t, entry_errno);
+		if (aimed || (nonblocking && guard_wants_first(t.policy) && t.mode == MODE_RETRY)) {
+			tally_call(sa, len);
+			return asked(fd, sa, len, aimed ? &aim : NULL, began, attempt_timeout, &t,
+			             entry_errno);
 		}
 	}
 	if (first_is_injected(fd, sa, len))
 		return refused(fd, sa, len, began, entry_errno);
 	errno = entry_errno;
-	if (first_call(fd, sa, len, began, attempt_timeout) == 0)
-		return 0;
-	return refused(fd, sa, len, began, entry_errno);
+	if (first_call(fd, sa, len, began, attempt_timeout) != 0)
+		return refused(fd, sa, len, began, entry_errno);
+	tally_call(sa, len);
+	return 0;
 }
 
 /* What comes before a first attempt. True: *rc is the end of it, with errno. */
@@ -420,11 +459,18 @@ static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, sockle
 	errno = saved;
 }
 
-static inline void connected(int fd, const struct sockaddr *sa, socklen_t len)
+static inline void note_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	note_peer(fd, sa, len, thread_key());
 	if (lr_unlikely(names_watching()))
 		tell_connected(fd, sa, len);
+}
+
+/* By its first attempt. */
+static inline void connected(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	tally_call(sa, len);
+	note_connected(fd, sa, len);
 }
 
 /* Something is to be done before the program's call. */
@@ -453,15 +499,15 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, i
 	}
 	if (lr_unlikely(gate & GATE_ATTEMPT) &&
 	    before_attempt(fd, sa, len, began, entry_errno, &rc)) {
-		/* rc is set. */
-	} else {
-		errno = entry_errno;
-		if (lr_unlikely((rc = first_call(fd, sa, len, began, DUR_NONE)) != 0))
-			return refused(fd, sa, len, began, entry_errno);
+		if (rc == 0)
+			note_connected(fd, sa, len);
+		return rc;
 	}
-	if (rc == 0)
-		connected(fd, sa, len);
-	return rc;
+	errno = entry_errno;
+	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
+		return refused(fd, sa, len, began, entry_errno);
+	connected(fd, sa, len);
+	return 0;
 }
 
 int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
