@@ -46,6 +46,9 @@ enum {
 /* A command gets its own name in argv[0] and returns the exit status. */
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_hold(int argc, char **argv);
+int cmd_release(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_suggest(int argc, char **argv);

@@ -60,3 +60,12 @@ CLEANFILES += src/cli/wrapped.c
 src/cli/wrapped.c: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/gen-wrapped
 	$(AM_V_GEN)$(MKDIR_P) src/cli && \
 	$(top_srcdir)/scripts/gen-wrapped $(top_srcdir)/src/preload/symbols.def >$@.tmp && mv $@.tmp $@
+
+# stats, hold and release
+libretry_SOURCES += \
+	src/cli/cmd_hold.c src/cli/cmd_stats.c \
+	src/cli/segment.c src/cli/segment.h \
+	src/cli/stats.h src/cli/stats_prom.c src/cli/stats_serve.c src/cli/stats_show.c \
+	src/cli/stats_take.c src/cli/stats_watch.c
+libretry_CPPFLAGS += $(MICROHTTPD_CFLAGS)
+libretry_LDADD += $(MICROHTTPD_LIBS)

@@ -14,6 +14,9 @@ static const struct command {
 } commands[] = {
 	{ "run", "start a program with libretry.so preloaded", cmd_run },
 	{ "check", "check a configuration file and show what it says", cmd_check },
+	{ "stats", "show what was counted, and what breakers and budgets say", cmd_stats },
+	{ "hold", "keep programs from trying a destination for a while", cmd_hold },
+	{ "release", "end a hold", cmd_release },
 	{ "explain", "show which rule applies to a destination, and what it does", cmd_explain },
 	{ "simulate", "try policies against outages on a virtual clock", cmd_simulate },
 	{ "suggest", "propose a policy from a log of failures", cmd_suggest },

@@ -14,10 +14,12 @@ failed=0
 fail() { echo "not ok $1: $2"; failed=1; }
 
 # What the manual says of one command, without hyphen-escapes: a page of its own,
-# or a section of libretry.1.
+# or a section of libretry.1. "release" has that of "hold".
 man_section() {
-	if [ -e "$man/libretry-$1.1" ]; then
-		cat "$man/libretry-$1.1"
+	page=$man/libretry-$1.1
+	[ "$1" != release ] || page=$man/libretry-hold.1
+	if [ -e "$page" ]; then
+		cat "$page"
 	else
 		awk -v want=".Ss libretry $1" '/^\.S[sh]/ { on = ($0 == want) } on' \
 			"$man/libretry.1"

@@ -33,6 +33,8 @@ PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/completion.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
+PRELOAD_SH += tests/preload/stats.sh
+EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
 EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
 EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/preload/collide.env \

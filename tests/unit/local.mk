@@ -13,11 +13,17 @@ UNIT_TESTS = \
 	tests/unit/test_breaker \
 	tests/unit/test_classify \
 	tests/unit/test_decide \
+	tests/unit/test_pace \
 	tests/unit/test_match \
 	tests/unit/test_inject \
 	tests/unit/test_names \
 	tests/unit/test_peers \
 	tests/unit/test_replay \
+	tests/unit/test_shm \
+	tests/unit/test_shm_file \
+	tests/unit/test_shm_crowd \
+	tests/unit/test_tally \
+	tests/unit/test_stats \
 	tests/unit/test_fdtab \
 	tests/unit/test_fdtab_threads \
 	tests/unit/test_fdtab_watch \
@@ -39,6 +45,9 @@ UNIT_TESTS = \
 	tests/unit/test_dropins \
 	tests/unit/test_overrides \
 	tests/unit/test_connect \
+	tests/unit/test_layers \
+	tests/unit/test_pending_guard \
+	tests/unit/test_guard \
 	tests/unit/test_resolve \
 	tests/unit/test_walk \
 	tests/unit/test_send \
@@ -106,6 +115,11 @@ tests_unit_test_classify_SOURCES = tests/unit/test_classify.c
 tests_unit_test_classify_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_classify_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_classify_LDADD = $(UNIT_POLICY)
+
+tests_unit_test_pace_SOURCES = tests/unit/test_pace.c
+tests_unit_test_pace_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pace_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pace_LDADD = $(UNIT_POLICY)
 
 tests_unit_test_decide_SOURCES = tests/unit/test_decide.c
 tests_unit_test_decide_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -217,6 +231,21 @@ tests_unit_test_overrides_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_overrides_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_overrides_LDADD = $(UNIT_CONFIG)
 
+tests_unit_test_guard_SOURCES = tests/unit/test_guard.c
+tests_unit_test_guard_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_guard_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_guard_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_guard_SOURCES = tests/unit/test_pending_guard.c
+tests_unit_test_pending_guard_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_guard_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_guard_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_layers_SOURCES = tests/unit/test_layers.c
+tests_unit_test_layers_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_layers_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_layers_LDADD = $(UNIT_ENGINE)
+
 tests_unit_test_connect_SOURCES = tests/unit/test_connect.c
 tests_unit_test_connect_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_connect_CFLAGS = $(UNIT_CFLAGS)
@@ -310,6 +339,31 @@ tests_unit_test_pending_places_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pending_places_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_pending_places_LDADD = $(UNIT_ENGINE)
 
+tests_unit_test_shm_SOURCES = tests/unit/test_shm.c tests/unit/shm.h
+tests_unit_test_shm_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shm_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_shm_LDADD = $(UNIT_STATE)
+
+tests_unit_test_shm_file_SOURCES = tests/unit/test_shm_file.c tests/unit/shm.h
+tests_unit_test_shm_file_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shm_file_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_shm_file_LDADD = $(UNIT_STATE)
+
+tests_unit_test_shm_crowd_SOURCES = tests/unit/test_shm_crowd.c tests/unit/shm.h
+tests_unit_test_shm_crowd_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_shm_crowd_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_shm_crowd_LDADD = $(UNIT_STATE)
+
+tests_unit_test_tally_SOURCES = tests/unit/test_tally.c
+tests_unit_test_tally_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tally_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_tally_LDADD = $(UNIT_STATE)
+
+tests_unit_test_stats_SOURCES = tests/unit/test_stats.c src/cli/cli.c src/cli/out.c \
+	src/cli/segment.c src/cli/stats_prom.c src/cli/stats_show.c src/cli/stats_take.c
+tests_unit_test_stats_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_stats_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_stats_LDADD = src/state/libstate.la $(UNIT_CONFIG)
 tests_unit_test_logread_SOURCES = tests/unit/test_logread.c src/cli/logline.c src/cli/logread.c src/cli/logvalue.c
 tests_unit_test_logread_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_logread_CFLAGS = $(UNIT_CFLAGS)

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "cli/stats.h"
+#include "policy/budget.h"
+#include "policy/builtin.h"
+
+/* A segment's bytes, at one moment (each word for itself). */
+static union {
+	uint64_t words[SHM_BYTES / 8];
+	struct {
+		struct shm_header header;
+		struct slot slots[SHM_SLOTS];
+	} s;
+} copy;
+
+_Static_assert(sizeof(copy) == SHM_BYTES, "a segment is header and slots");
+
+/* Finer than that it is of no use to anybody. */
+static int64_t to_ms(int64_t ns)
+{
+	return ns / DUR_MS * DUR_MS;
+}
+
+static uint64_t word(const _Atomic uint64_t *w)
+{
+	return atomic_load_explicit(w, memory_order_relaxed);
+}
+
+static void words(uint64_t *to, const _Atomic uint64_t *from, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		to[i] = word(&from[i]);
+}
+
+/* What the word says, without the policy that it is of: how long it may be open is not
+ * known, but never longer than any configuration allows, and it was opened by a failure. */
+static void read_breaker(struct stats_dest *d, uint64_t breaker, int64_t now)
+{
+	struct policy p = builtin_default();
+
+	p.breaker.enabled = true;
+	p.breaker.open_for = p.breaker.max_open_for = DUR_MAX_CONFIG;
+	d->has_breaker = breaker != 0;
+	d->breaker = breaker_state(&p, breaker, now);
+	d->breaker_left = breaker_left(&p, breaker, now);
+	if (d->breaker == BREAKER_OPEN && d->last_failure > DUR_MAX_CONFIG) {
+		d->breaker = BREAKER_HALF_OPEN;
+		d->breaker_left = 0;
+	}
+}
+
+static void read_failure(struct stats_dest *d, const struct slot *s, int64_t now)
+{
+	bool lookup = strncmp(d->text, "lookup:", 7) == 0;
+	int64_t at = (int64_t)word(&s->last_failure);
+
+	d->last_error.domain = lookup ? ERR_EAI : ERR_ERRNO;
+	d->last_error.code = (int)(int32_t)(uint32_t)word(&s->last_error);
+	d->last_failure = at <= 0 ? -1 : at > now ? 0 : to_ms(now - at);
+}
+
+static void read_slot(struct stats_dest *d, const struct slot *s, int64_t now)
+{
+	int64_t hold = (int64_t)word(&s->hold);
+	uint64_t pace = word(&s->pace);
+
+	memset(d, 0, sizeof(*d));
+	memcpy(d->text, (const void *)s->text, SLOT_TEXT);
+	memcpy(d->policy, (const void *)s->policy, SLOT_POLICY);
+	words(d->tally, s->tally, TALLY_COUNT);
+	words(d->attempts, s->attempts, STATS_ATTEMPTS);
+	words(d->waits, s->waits, STATS_WAITS);
+	d->sum_attempts = word(&s->sum_attempts);
+	d->sum_wait = word(&s->sum_wait);
+	d->budget_calls = word(&s->calls);
+	d->budget_spent = word(&s->spent);
+	d->budget_left = -1;
+	d->hold_left = hold > now ? to_ms(dur_add(hold - now, DUR_MS - 1)) : 0;
+	d->has_pace = pace != 0;
+	d->pace = pace_state(pace, now);
+	read_failure(d, s, now);
+	read_breaker(d, word(&s->breaker), now);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct stats_dest *one = a, *other = b;
+	int order = strcmp(one->text, other->text);
+
+	return order ? order : strcmp(one->policy, other->policy);
+}
+
+void stats_build(struct stats *st, const struct shm_header *h, const struct slot *slots,
+                 int64_t now, int64_t wall)
+{
+	st->present = true;
+	st->now = now;
+	st->wall = wall;
+	st->created = (int64_t)word(&h->created);
+	st->overflow = word(&h->overflow);
+	st->count = 0;
+	for (unsigned i = 0; i < SHM_SLOTS; i++)
+		if (word(&slots[i].key) && atomic_load(&slots[i].named))
+			read_slot(&st->dests[st->count++], &slots[i], now);
+	qsort(st->dests, st->count, sizeof(st->dests[0]), by_name);
+}
+
+static void copy_all(void *arg, struct shm_header *h, struct slot *slots)
+{
+	(void)arg;
+	(void)slots;
+	for (size_t i = 0; i < SHM_BYTES / 8; i++)
+		copy.words[i] = word((const _Atomic uint64_t *)(const void *)h + i);
+}
+
+void stats_budgets(struct stats *st, const struct config *c)
+{
+	for (unsigned i = 0; i < st->count; i++) {
+		struct stats_dest *d = &st->dests[i];
+		const struct policy *p = config_policy(c, d->policy);
+
+		/* Who does not share his budget has it in words of his own. */
+		if (p && p->budget.scope != SCOPE_PROCESS)
+			d->budget_left = budget_left(&p->budget, d->budget_calls,
+			                             d->budget_spent, st->now);
+	}
+}
+
+static void find_budgets(struct stats *st)
+{
+	static struct env env;
+	char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
+	struct config *c;
+
+	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
+	gethostname(host, sizeof(host) - 1);
+	c = config_load(config_locate(&env, SYSCONFDIR, host, path, sizeof(path)) ? path : NULL,
+	                &lcapi_direct, &env, NULL, NULL);
+	if (!c)
+		return;
+	stats_budgets(st, c);
+	config_free(c);
+}
+
+int stats_take(struct stats *st, const struct segment *s)
+{
+	int error;
+
+	st->segment = s;
+	st->present = false;
+	st->count = 0;
+	error = segment_with(s, false, copy_all, NULL);
+	st->now = slot_now();
+	st->wall = sys_realtime();
+	if (error)
+		return error;
+	stats_build(st, &copy.s.header, copy.s.slots, st->now, st->wall);
+	find_budgets(st);
+	return 0;
+}
+
+uint64_t stats_gave_up(const struct stats_dest *d)
+{
+	return d->tally[TALLY_GAVE_UP_ATTEMPTS] + d->tally[TALLY_GAVE_UP_DEADLINE] +
+	       d->tally[TALLY_GAVE_UP_STOPPING] + d->tally[TALLY_BUDGET_REFUSED] +
+	       d->tally[TALLY_BREAKER_REFUSED];
+}
+
+uint64_t stats_passed(const struct stats_dest *d)
+{
+	return d->tally[TALLY_NOT_RETRYABLE] + d->tally[TALLY_GAVE_UP_OTHER];
+}
+
+uint64_t stats_first_ok(const struct stats_dest *d)
+{
+	uint64_t others = d->tally[TALLY_RECOVERED] + stats_gave_up(d) + stats_passed(d) +
+	                  d->tally[TALLY_ABANDONED];
+
+	return d->tally[TALLY_CALLS] > others ? d->tally[TALLY_CALLS] - others : 0;
+}
