@@ -105,17 +105,18 @@ void guard_open(struct guard *g, const struct guarded *who)
 /* The calls that were made since anything failed here, this one among them. */
 static void take_calls(struct guard *g, const struct guarded *who, int64_t now)
 {
+	const struct budget *b = &who->policy->budget;
 	uint64_t n = who->attempt <= 1;
+	uint64_t recent = n;
 
 	if (who->addr && who->ops->first_calls)
-		n = who->ops->first_calls(who->ctx, who->addr);
-
+		n = who->ops->first_calls(who->ctx, who->addr, b->ttl, &recent);
 	if (n == 0)
 		return;
 	add(&stats_of(g)->tally[TALLY_CALLS], n);
-	if (who->policy->budget.kind == BUDGET_RATIO)
-		count(&g->slot->calls, now, who->policy->budget.ttl,
-		      n > WINDOW_MAX ? WINDOW_MAX : (uint32_t)n);
+	if (b->kind == BUDGET_RATIO)
+		count(&g->slot->calls, now, b->ttl,
+		      recent > WINDOW_MAX ? WINDOW_MAX : (uint32_t)recent);
 }
 
 static enum breaker_answer ask_breaker(struct guard *g, const struct policy *p, int64_t now)

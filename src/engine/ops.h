@@ -80,8 +80,9 @@ struct engine_ops {
 	 * where the rest is. */
 	struct slot *(*stats)(void *ctx, const struct policy *p, const char *dest);
 	/* First attempts at <a> since the last time this was asked, one that is under
-	 * way included. */
-	uint64_t (*first_calls)(void *ctx, const struct addr *a);
+	 * way included; *recent: those of the last <length> ns. */
+	uint64_t (*first_calls)(void *ctx, const struct addr *a, int64_t length,
+	                        uint64_t *recent);
 
 	/*
 	 * For connects under way (engine/pending). enter and leave bracket what

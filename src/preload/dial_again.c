@@ -59,8 +59,10 @@ static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len,
 	if (told == EINPROGRESS || !fdtab_find(fd, &ref) || !goes_to(ref.p, sa, len)) {
 		pending_withdraw(&preload_ops, &hold, fd);
 		if (told == EINPROGRESS) {
-			tally_call(sa, len);
-			dial_under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+			int64_t began = clock_at_entry();
+
+			tally_call(sa, len, began);
+			dial_under_way(fd, sa, len, began, DUR_NONE);
 		}
 		return told == 0 || told == EINPROGRESS ? OUTCOME_KNOWN : OUTCOME_OTHER;
 	}

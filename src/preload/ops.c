@@ -280,10 +280,11 @@ static struct slot *op_stats(void *ctx, const struct policy *p, const char *dest
 	return shared ? slot : NULL;
 }
 
-static uint64_t op_first_calls(void *ctx, const struct addr *a)
+static uint64_t op_first_calls(void *ctx, const struct addr *a, int64_t length,
+                               uint64_t *recent)
 {
 	(void)ctx;
-	return tally_take(a);
+	return tally_take(a, clock_at_entry(), length, recent);
 }
 
 /* With signals held back no changed file would be read: that is done here. */

@@ -249,12 +249,12 @@ static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
                    int entry_errno)
 {
 	if (errno == EINPROGRESS) {
-		tally_call(sa, len);
+		tally_call(sa, len, began);
 		return -1;
 	}
 	if (dial_is_programs_affair(errno))
 		return -1;
-	tally_call(sa, len);
+	tally_call(sa, len, began);
 	if (habit_watching()) {
 		int error = errno;
 
@@ -269,11 +269,13 @@ static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 
 int dial_failed(int fd, const struct sockaddr *sa, socklen_t len)
 {
+	int64_t began = clock_at_entry();
+
 	if (errno == EINPROGRESS) {
-		tally_call(sa, len);
-		return dial_under_way(fd, sa, len, clock_at_entry(), DUR_NONE);
+		tally_call(sa, len, began);
+		return dial_under_way(fd, sa, len, began, DUR_NONE);
 	}
-	return refused(fd, sa, len, clock_at_entry(), errno);
+	return refused(fd, sa, len, began, errno);
 }
 
 /* Before the kernel has looked at an address, it may lead nowhere. */
@@ -375,14 +377,14 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 				attempt_timeout = t.policy->attempt_timeout;
 			if (block || (!nonblocking && (aimed || attempt_timeout != DUR_NONE ||
 			                               guard_wants_first(t.policy)))) {
-				tally_call(sa, len);
+				tally_call(sa, len, began);
 				return finish(drive(block ? &preload_block_ops : &preload_ops, fd,
 				                    sa, len, &t, aimed ? &aim : NULL, began, 0),
 				              entry_errno);
 			}
 		}
 		if (aimed || (nonblocking && guard_wants_first(t.policy) && t.mode == MODE_RETRY)) {
-			tally_call(sa, len);
+			tally_call(sa, len, began);
 			return asked(fd, sa, len, aimed ? &aim : NULL, began, attempt_timeout, &t,
 			             entry_errno);
 		}
@@ -392,7 +394,7 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 	errno = entry_errno;
 	if (first_call(fd, sa, len, began, attempt_timeout) != 0)
 		return refused(fd, sa, len, began, entry_errno);
-	tally_call(sa, len);
+	tally_call(sa, len, began);
 	return 0;
 }
 
@@ -467,9 +469,9 @@ static inline void note_connected(int fd, const struct sockaddr *sa, socklen_t l
 }
 
 /* By its first attempt. */
-static inline void connected(int fd, const struct sockaddr *sa, socklen_t len)
+static inline void connected(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
 {
-	tally_call(sa, len);
+	tally_call(sa, len, began);
 	note_connected(fd, sa, len);
 }
 
@@ -506,7 +508,7 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, i
 	errno = entry_errno;
 	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
 		return refused(fd, sa, len, began, entry_errno);
-	connected(fd, sa, len);
+	connected(fd, sa, len, began);
 	return 0;
 }
 
@@ -520,6 +522,6 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	began = clock_at_entry();
 	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
 		return refused(fd, sa, len, began, entry_errno);
-	connected(fd, sa, len);
+	connected(fd, sa, len, began);
 	return 0;
 }

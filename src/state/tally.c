@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/duration.h"
 
 /* .head: how often, above; below a number that is odd while the cell is being given
  * to another address, and that changes when it was. */
@@ -27,6 +28,7 @@ struct name {
 struct cell {
 	_Atomic uint64_t head;
 	_Atomic uint64_t w[3];
+	_Atomic int64_t since; /* when it was last taken, or given to this address */
 };
 
 static struct cell cells[SETS][TALLY_WAYS];
@@ -138,7 +140,7 @@ static struct cell *least(struct cell *set, uint64_t *head)
 }
 
 /* A word is stored as "release" so that nobody sees it before the odd number. */
-static bool give_to(struct cell *c, uint64_t head, const struct name *n)
+static bool give_to(struct cell *c, uint64_t head, const struct name *n, int64_t now)
 {
 	if (!change(c, &head, (head & NUMBER) | ODD))
 		return false;
@@ -146,12 +148,13 @@ static bool give_to(struct cell *c, uint64_t head, const struct name *n)
 		atomic_fetch_add_explicit(&remainder_of_all, COUNT(head), memory_order_relaxed);
 	for (unsigned i = 0; i < ARRAY_LEN(n->w); i++)
 		atomic_store_explicit(&c->w[i], n->w[i], memory_order_release);
+	atomic_store_explicit(&c->since, now, memory_order_relaxed);
 	atomic_store_explicit(&c->head, ONE | ((head + 2) & NUMBER), memory_order_release);
 	return true;
 }
 
 /* Whatever it is, and wherever its place is. */
-static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len)
+static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len, int64_t now)
 {
 	struct name n;
 	struct cell *set;
@@ -165,11 +168,11 @@ static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len)
 		if (count_in(&set[i], &n))
 			return;
 	c = least(set, &head);
-	if (!c || !give_to(c, head, &n))
+	if (!c || !give_to(c, head, &n, now))
 		atomic_fetch_add_explicit(&remainder_of_all, 1, memory_order_relaxed);
 }
 
-void tally_call(const struct sockaddr *sa, socklen_t len)
+void tally_call(const struct sockaddr *sa, socklen_t len, int64_t now)
 {
 	struct cell *c;
 	uint64_t head;
@@ -184,10 +187,19 @@ void tally_call(const struct sockaddr *sa, socklen_t len)
 		              change(c, &head, head + ONE)))
 			return;
 	}
-	count_any(sa, len);
+	count_any(sa, len, now);
 }
 
-uint64_t tally_take(const struct addr *a)
+/* Of <n> calls since <since>. In ms, of which a product with 2^40 calls has room. */
+static uint64_t in_the_last(uint64_t n, int64_t length, int64_t since, int64_t now)
+{
+	uint64_t elapsed = now > since ? (uint64_t)(now - since) / DUR_MS : 0;
+	uint64_t last = (uint64_t)length / DUR_MS;
+
+	return elapsed > last ? (n * last + elapsed - 1) / elapsed : n;
+}
+
+uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t *recent)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = addr_to_sockaddr(a, &ss);
@@ -196,15 +208,23 @@ uint64_t tally_take(const struct addr *a)
 	struct name n;
 	uint64_t sum = 0;
 
+	*recent = 0;
 	if (len == 0 || !name_of(&n, sa, len))
 		return 0;
 	set = set_of(&n);
 	for (unsigned i = 0; i < TALLY_WAYS; i++) {
 		uint64_t head = atomic_load_explicit(&set[i].head, memory_order_acquire);
 
-		while (!(head & ODD) && COUNT(head) && is_of(&set[i], &n))
-			if (change(&set[i], &head, head & NUMBER))
-				sum += COUNT(head), head &= NUMBER;
+		while (!(head & ODD) && COUNT(head) && is_of(&set[i], &n)) {
+			int64_t since = atomic_load_explicit(&set[i].since, memory_order_relaxed);
+
+			if (!change(&set[i], &head, head & NUMBER))
+				continue;
+			sum += COUNT(head);
+			*recent += in_the_last(COUNT(head), length, since, now);
+			atomic_store_explicit(&set[i].since, now, memory_order_relaxed);
+			break;
+		}
 	}
 	return sum;
 }

@@ -6,8 +6,8 @@
  * a slot: so they are counted by address in a small table of this process (the hash
  * is the place, of TALLY_WAYS; another address that finds them taken moves the least
  * of what is there to a common remainder), and moved on to the destination's slot when
- * something of it fails, or when statistics are written. No system call; some 20
- * instructions for IPv4, twice that for IPv6 or if the first place is another's.
+ * something of it fails. No system call; some 20 instructions for IPv4, twice that for
+ * IPv6 or if the first place is another's.
  *
  * What kind of socket it is would take a system call: connects of datagram sockets are
  * counted as well. 2^40 calls that nobody takes count as none.
@@ -28,18 +28,19 @@
 #define TALLY_CELLS 128
 #define TALLY_WAYS 4
 
-/* connect() to <sa>, which can be read: a first attempt, made or under way. Others than
- * IP are not counted here. */
-void tally_call(const struct sockaddr *sa, socklen_t len);
+/* connect() to <sa>, which can be read: a first attempt at <now> (ns, any clock that is
+ * the same in all calls), made or under way. Others than IP are not counted here. */
+void tally_call(const struct sockaddr *sa, socklen_t len, int64_t now);
 
 /* What was counted for <a> since the last time it was taken; whether <a> is mapped does
- * not matter. */
-uint64_t tally_take(const struct addr *a);
-
-/* All cells, for statistics: calls <out> with what each holds and empties it, then
- * with NULL for the remainder (which may be 0). */
-void tally_drain(void (*out)(void *arg, const struct addr *a, uint64_t n), void *arg);
+ * not matter. *recent: how many of them in the last <length> ns before <now>, taken to
+ * be spread evenly over the time since then; at least one if there are any. */
+uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t *recent);
 
 void tally_postfork_child(void);
+
+/* Tests. All cells: calls <out> with what each holds and empties it, then with NULL for
+ * the remainder (which may be 0). */
+void tally_drain(void (*out)(void *arg, const struct addr *a, uint64_t n), void *arg);
 
 #endif

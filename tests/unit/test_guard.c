@@ -98,6 +98,20 @@ START_TEST(calls_fill_the_budget)
 }
 END_TEST
 
+/* A process that was well for a day may not retry for a day's share. */
+START_TEST(calls_of_long_ago_do_not)
+{
+	begin();
+	p.budget.min_retries_per_second = 0;
+	w.first_calls = 1000;
+	w.long_ago = 990;
+	SCRIPT(ECONNREFUSED);
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 3);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1000);
+}
+END_TEST
+
 START_TEST(tokens_come_back)
 {
 	begin();
@@ -321,7 +335,7 @@ START_TEST(look_ups_are_another_matter)
 END_TEST
 
 UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_budget,
-          &tokens_come_back, &an_open_breaker_refuses_with_the_last_error,
+          &calls_of_long_ago_do_not, &tokens_come_back, &an_open_breaker_refuses_with_the_last_error,
           &an_open_breaker_ends_retries, &an_open_breaker_goes_to_the_fallback,
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,

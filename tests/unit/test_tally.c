@@ -10,7 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "tests/unit/unit.h"
+
+#define LENGTH (10 * DUR_S)
+
+static _Thread_local uint64_t recent; /* of the last take */
+static int64_t clock_now = 1000 * DUR_S;
 
 static struct sockaddr_in four(uint32_t ip, uint16_t port)
 {
@@ -23,7 +29,7 @@ static void call(uint32_t ip, uint16_t port)
 {
 	struct sockaddr_in in = four(ip, port);
 
-	tally_call((struct sockaddr *)&in, sizeof(in));
+	tally_call((struct sockaddr *)&in, sizeof(in), clock_now);
 }
 
 static uint64_t take(uint32_t ip, uint16_t port)
@@ -32,7 +38,7 @@ static uint64_t take(uint32_t ip, uint16_t port)
 	struct addr a;
 
 	ck_assert(addr_from_sockaddr(&a, (struct sockaddr *)&in, sizeof(in)));
-	return tally_take(&a);
+	return tally_take(&a, clock_now, LENGTH, &recent);
 }
 
 START_TEST(what_was_counted_is_taken_once)
@@ -51,6 +57,47 @@ START_TEST(what_was_counted_is_taken_once)
 }
 END_TEST
 
+/* A day of calls is no leave for a day's share of retries. */
+START_TEST(what_is_long_ago_is_not_recent)
+{
+	static const struct {
+		unsigned calls;
+		int64_t later; /* ns, from the first call to the take */
+		uint64_t recent;
+	} table[] = {
+		{ 100, 0, 100 },           { 100, LENGTH, 100 },          { 100, 2 * LENGTH, 50 },
+		{ 1000, 100 * LENGTH, 10 }, { 1, 100 * LENGTH, 1 },        { 3, INT64_MAX / 2, 1 },
+		{ 0, 2 * LENGTH, 0 },      { 1000, 3 * LENGTH / 2, 667 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(table); i++) {
+		int64_t then = clock_now;
+
+		/* Once by a new cell, once by one that was taken before. */
+		for (unsigned again = 0; again < 2; again++) {
+			clock_now = then;
+			if (again)
+				take(9 + i, 1);
+			for (unsigned n = 0; n < table[i].calls; n++)
+				call(9 + i, 1);
+			clock_now += table[i].later;
+			ck_assert_uint_eq(take(9 + i, 1), table[i].calls);
+			ck_assert_msg(recent == table[i].recent, "row %u: %ju", i, recent);
+			then = clock_now;
+			if (table[i].later > 1000 * LENGTH)
+				break;
+		}
+		clock_now = 1000 * DUR_S;
+	}
+	/* A clock that went back. */
+	call(1, 1);
+	clock_now -= 10 * LENGTH;
+	call(1, 1);
+	ck_assert_uint_eq(take(1, 1), 2);
+	ck_assert_uint_eq(recent, 2);
+}
+END_TEST
+
 static struct sockaddr_in6 six(const char *ip, uint16_t port, uint32_t scope, uint32_t flow)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
@@ -66,7 +113,7 @@ static void call6(const char *ip, uint16_t port, uint32_t scope, uint32_t flow)
 {
 	struct sockaddr_in6 in6 = six(ip, port, scope, flow);
 
-	tally_call((struct sockaddr *)&in6, sizeof(in6));
+	tally_call((struct sockaddr *)&in6, sizeof(in6), clock_now);
 }
 
 static uint64_t take6(const char *ip, uint16_t port, uint32_t scope)
@@ -75,7 +122,7 @@ static uint64_t take6(const char *ip, uint16_t port, uint32_t scope)
 	struct addr a;
 
 	ck_assert(addr_from_sockaddr(&a, (struct sockaddr *)&in6, sizeof(in6)));
-	return tally_take(&a);
+	return tally_take(&a, clock_now, LENGTH, &recent);
 }
 
 START_TEST(addresses_are_told_apart)
@@ -142,17 +189,17 @@ START_TEST(others_are_not_counted)
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	struct addr a;
 
-	tally_call((struct sockaddr *)&un, sizeof(un));
-	tally_call((struct sockaddr *)&in, 8);
-	tally_call((struct sockaddr *)&in6, sizeof(struct sockaddr_in));
-	tally_call(&none, sizeof(none));
-	tally_call(NULL, 0);
+	tally_call((struct sockaddr *)&un, sizeof(un), clock_now);
+	tally_call((struct sockaddr *)&in, 8, clock_now);
+	tally_call((struct sockaddr *)&in6, sizeof(struct sockaddr_in), clock_now);
+	tally_call(&none, sizeof(none), clock_now);
+	tally_call(NULL, 0, clock_now);
 	ck_assert_uint_eq(drain(), 0);
 	ck_assert(addr_from_sockaddr(&a, (struct sockaddr *)&un, sizeof(un)));
-	ck_assert_uint_eq(tally_take(&a), 0);
+	ck_assert_uint_eq(tally_take(&a, clock_now, LENGTH, &recent), 0);
 	/* Longer than the family has is what the kernel takes. */
 	tally_call((struct sockaddr *)&(struct sockaddr_storage){ .ss_family = AF_INET },
-	           sizeof(struct sockaddr_storage));
+	           sizeof(struct sockaddr_storage), clock_now);
 	ck_assert_uint_eq(drain(), 1);
 }
 END_TEST
@@ -307,7 +354,8 @@ START_TEST(threads_do_not_mix)
 }
 END_TEST
 
-UNIT_MAIN("tally", &what_was_counted_is_taken_once, &addresses_are_told_apart,
+UNIT_MAIN("tally", &what_was_counted_is_taken_once, &what_is_long_ago_is_not_recent,
+          &addresses_are_told_apart,
           &others_are_not_counted, &draining_empties, &more_addresses_than_places,
           &few_addresses_keep_their_places, &a_child_begins_with_nothing,
           &threads_lose_nothing, &threads_do_not_mix)

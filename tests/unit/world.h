@@ -109,6 +109,7 @@ struct world {
 	struct slot *stats;            /* where outcomes are counted instead; NULL */
 	char slot_of[DEST_TEXT_MAX];   /* the destination that was asked for last */
 	uint64_t first_calls;          /* since the last time that was asked */
+	uint64_t long_ago;             /* so many of them */
 	struct prng random;
 	struct event events[WORLD_MAX];
 	char dests[WORLD_MAX][DEST_TEXT_MAX];
@@ -381,12 +382,15 @@ static struct slot *world_stats(void *ctx, const struct policy *policy, const ch
 	return ((struct world *)ctx)->stats;
 }
 
-static uint64_t world_first_calls(void *ctx, const struct addr *a)
+static uint64_t world_first_calls(void *ctx, const struct addr *a, int64_t length,
+                                  uint64_t *recent)
 {
 	struct world *w = ctx;
 	uint64_t n = w->first_calls;
 
 	(void)a;
+	(void)length;
+	*recent = n - w->long_ago;
 	w->first_calls = 0;
 	return n;
 }
