@@ -50,6 +50,11 @@ void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending
 enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
                                 struct pending_call *call, const struct target *t, int *error);
 
+/* The first attempt that pending_first() let go is over at once, and no record tells of it:
+ * it succeeded, or (<error>) ended by what is the program's own affair. */
+void pending_first_over(const struct engine_ops *ops, void *ctx, struct pending_call *call,
+                        const struct target *t, int error);
+
 /*
  * connect() of a non-blocking socket failed at once with <error>, for target
  * <t>. Returns EINPROGRESS if it is retried from now on (the socket is in

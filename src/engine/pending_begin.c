@@ -110,34 +110,58 @@ static bool begin_parked(const struct engine_ops *ops, void *ctx, const struct p
 	return false;
 }
 
+/* Before there is a record. <dest>: DEST_TEXT_MAX. */
+static struct retry first_of(const struct engine_ops *ops, void *ctx, struct pending_call *call,
+                             const struct target *t, char *dest)
+{
+	dest_text(dest, DEST_TEXT_MAX, t->name.id ? t->name.name : NULL, &t->addr, t->addr.port);
+	return (struct retry){ .ops = ops,
+		               .ctx = ctx,
+		               .op = OP_CONNECT,
+		               .mode = t->mode,
+		               .policy = t->policy,
+		               .rule = t->rule,
+		               .dest = dest,
+		               .addr = &t->addr,
+		               .limit = DUR_NONE,
+		               .attempt = 1,
+		               .guard = &call->guard };
+}
+
 enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
                                 struct pending_call *call, const struct target *t, int *error)
 {
-	char dest[DEST_TEXT_MAX];
-	struct retry r = { .ops = ops,
-		           .ctx = ctx,
-		           .op = OP_CONNECT,
-		           .mode = t->mode,
-		           .policy = t->policy,
-		           .rule = t->rule,
-		           .dest = dest,
-		           .addr = &t->addr,
-		           .limit = DUR_NONE,
-		           .attempt = 1,
-		           .guard = &call->guard };
 	enum guard_answer answer;
+	char dest[DEST_TEXT_MAX];
 	int64_t until = 0;
+	struct retry r;
 	struct err e;
 
 	if (!may_be_deferred(t))
 		return GUARD_GO;
-	dest_text(dest, sizeof(dest), t->name.id ? t->name.name : NULL, &t->addr, t->addr.port);
+	r = first_of(ops, ctx, call, t, dest);
 	r.began = ops->now(ctx);
 	answer = retry_first_ask(&r, &e, &until);
 	*error = e.code;
 	if (answer == GUARD_PARK && !begin_parked(ops, ctx, call, t, e.code, until))
 		return GUARD_GO;
 	return answer;
+}
+
+void pending_first_over(const struct engine_ops *ops, void *ctx, struct pending_call *call,
+                        const struct target *t, int error)
+{
+	char dest[DEST_TEXT_MAX];
+	struct retry r;
+
+	if (!call->guard.slot)
+		return;
+	if (!error) {
+		r = first_of(ops, ctx, call, t, dest);
+		r.attempt_began = ops->entry_time(ctx, call->began);
+		retry_succeeded(&r);
+	}
+	guard_abandoned(&call->guard);
 }
 
 /* A record that waits for nothing but its next attempt. */

@@ -298,7 +298,7 @@ static bool first_is_injected(int fd, const struct sockaddr *sa, socklen_t len)
 
 /* The first attempt of a non-blocking connect that a rule has redirected to call->aim,
  * or that others know of. */
-static LR_NOINLINE int begun(const struct pending_call *call, const struct target *t,
+static LR_NOINLINE int begun(struct pending_call *call, const struct target *t,
                              int entry_errno)
 {
 	struct sockaddr_storage ss;
@@ -317,7 +317,9 @@ static LR_NOINLINE int begun(const struct pending_call *call, const struct targe
 		withdraw_announced(call->fd);
 	if (error == EINPROGRESS && !announced)
 		pending_begin(&preload_ops, NULL, call);
-	else if (error && error != EINPROGRESS && !dial_is_programs_affair(error))
+	else if (error == 0 || dial_is_programs_affair(error))
+		pending_first_over(&preload_ops, NULL, call, t, error);
+	else if (error != EINPROGRESS)
 		error = pending_failed_at_once(&preload_ops, &hold, call, t, error);
 	if (!call->aim && (error == 0 || error == EINPROGRESS))
 		peers_note(call->fd, call->sa, call->len, call->thread);

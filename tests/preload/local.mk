@@ -8,6 +8,7 @@ PRELOAD_TESTS = \
 	tests/preload/collide.pt \
 	tests/preload/reload.pt \
 	tests/preload/places.pt \
+	tests/preload/asked.pt \
 	tests/preload/timeout.pt \
 	tests/preload/stack.pt \
 	tests/preload/lookup.pt \
@@ -36,6 +37,7 @@ PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 PRELOAD_SH += tests/preload/stats.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
+EXTRA_DIST += tests/preload/asked.env
 EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
 EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/preload/collide.env \
 	tests/preload/reload.env tests/preload/places.env tests/preload/timeout.env \
@@ -83,6 +85,11 @@ tests_preload_reload_pt_SOURCES = tests/preload/reload.c
 tests_preload_reload_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_reload_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_reload_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_asked_pt_SOURCES = tests/preload/asked.c
+tests_preload_asked_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_asked_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_asked_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_places_pt_SOURCES = tests/preload/places.c
 tests_preload_places_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

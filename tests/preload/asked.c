@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* First attempts that others have a say in: breaker, coordinate. */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "tests/preload/guest.h"
+
+static struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+/* Before the first call, which reads it. */
+static void write_config(const char *policy)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/asked.conf", getenv("TEST_DIR"));
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/socket", getenv("TEST_DIR"));
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "version = 1;\npolicies = { asked = { base_delay = \"10ms\"; "
+	           "max_attempts = 2; %s }; };\n"
+	           "destinations = ( { unix = \"%s\"; policy = \"asked\"; } );\n",
+	        policy, un.sun_path);
+	fclose(f);
+}
+
+/* 0 or the error. */
+static int call(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int error = connect(fd, (struct sockaddr *)&un, sizeof(un)) == 0 ? 0 : errno;
+
+	close(fd);
+	return error;
+}
+
+/* Of a non-blocking connect that is over at once nothing is under way: its success has
+ * to be told all the same. */
+START_TEST(a_success_at_once_closes_the_breaker)
+{
+	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned refused = 0;
+
+	write_config("breaker = { enabled = true; consecutive_failures = 2; open_for = "
+	             "\"20ms\"; max_open_for = \"20ms\"; };");
+	ck_assert_int_eq(bind(server, (struct sockaddr *)&un, sizeof(un)), 0);
+	while (log_lines("reason=breaker") == 0 && refused++ < 100)
+		call();
+	ck_assert_uint_lt(refused, 100);
+	ck_assert_int_eq(listen(server, 64), 0);
+	while (call() != 0)
+		sleep_ms(1);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_int_eq(call(), 0);
+}
+END_TEST
+
+UNIT_MAIN("preload asked", &a_success_at_once_closes_the_breaker)
