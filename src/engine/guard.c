@@ -102,21 +102,46 @@ void guard_open(struct guard *g, const struct guarded *who)
 		find(g, who, who->dest);
 }
 
-/* The calls that were made since anything failed here, this one among them. */
+static void give_back(struct guard *g, const struct guarded *who, enum err_class paid,
+                      uint64_t times)
+{
+	uint64_t was = atomic_load(&g->slot->spent);
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t word = was;
+
+		for (uint64_t j = 0; j < times && word > 0; j++)
+			word = budget_success(&who->policy->budget, word, paid);
+		if (word == was || atomic_compare_exchange_weak(&g->slot->spent, &was, word))
+			return;
+	}
+}
+
+/* Only those to IP addresses are counted before anything fails. */
+static bool is_tallied(const struct guarded *who)
+{
+	return who->addr && who->addr->family != AF_UNIX && who->ops->first_calls;
+}
+
+/* The calls that were made since anything failed here, this one among them. The others
+ * succeeded, or are under way; where nobody asks before they have not been told of. */
 static void take_calls(struct guard *g, const struct guarded *who, int64_t now)
 {
-	const struct budget *b = &who->policy->budget;
-	uint64_t n = who->attempt <= 1;
-	uint64_t recent = n;
+	const struct policy *p = who->policy;
+	bool first = who->attempt <= 1;
+	uint64_t n = first;
+	uint64_t recent = first;
 
-	if (who->addr && who->ops->first_calls)
-		n = who->ops->first_calls(who->ctx, who->addr, b->ttl, &recent);
+	if (is_tallied(who))
+		n = who->ops->first_calls(who->ctx, who->addr, p->budget.ttl, &recent);
 	if (n == 0)
 		return;
 	add(&stats_of(g)->tally[TALLY_CALLS], n);
-	if (b->kind == BUDGET_RATIO)
-		count(&g->slot->calls, now, b->ttl,
+	if (p->budget.kind == BUDGET_RATIO)
+		count(&g->slot->calls, now, p->budget.ttl,
 		      recent > WINDOW_MAX ? WINDOW_MAX : (uint32_t)recent);
+	else if (p->budget.kind == BUDGET_TOKENS && !guard_wants_first(p))
+		give_back(g, who, CLASS_NONE, n - first);
 }
 
 static enum breaker_answer ask_breaker(struct guard *g, const struct policy *p, int64_t now)
@@ -157,12 +182,14 @@ static enum pace_answer ask_pace(struct guard *g, const struct guarded *who, int
 
 /* "libretry hold" writes it where everybody looks for his slot: of one that has its words
  * for itself that is where its outcomes are counted. */
-static int64_t held_until(const struct guard *g)
+static int64_t held_until(const struct guard *g, int64_t now)
 {
 	int64_t own = (int64_t)atomic_load(&g->slot->hold);
 	int64_t shown = g->stats ? (int64_t)atomic_load(&g->stats->hold) : 0;
+	int64_t hold = own > shown ? own : shown;
 
-	return own > shown ? own : shown;
+	/* Longer than anybody can have said: of another clock, or nobody's word. */
+	return dur_sub(hold, now) <= DUR_MAX_CONFIG ? hold : 0;
 }
 
 enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned attempt,
@@ -172,7 +199,7 @@ enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned
 
 	if (!is_open(g))
 		return GUARD_GO;
-	hold = held_until(g);
+	hold = held_until(g, now);
 	/* Looked at again now and then: it may be released. */
 	if (hold > now) {
 		*until = hold < dur_add(now, HOLD_STEP) ? hold : dur_add(now, HOLD_STEP);
@@ -307,18 +334,6 @@ bool guard_pay(struct guard *g, const struct guarded *who, enum err_class class,
 	return true;
 }
 
-static void give_back(struct guard *g, const struct guarded *who, enum err_class paid)
-{
-	uint64_t was = atomic_load(&g->slot->spent);
-
-	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t word = budget_success(&who->policy->budget, was, paid);
-
-		if (word == was || atomic_compare_exchange_weak(&g->slot->spent, &was, word))
-			return;
-	}
-}
-
 static void histograms(struct guard *g, unsigned attempts, int64_t waited)
 {
 	static const int64_t bounds[] = { 10 * DUR_MS, 30 * DUR_MS, 100 * DUR_MS, 300 * DUR_MS,
@@ -349,7 +364,7 @@ void guard_succeeded(struct guard *g, const struct guarded *who, bool elsewhere,
 	if (who->policy->coordinate && !elsewhere)
 		tell_pace(g, who, now, false, dur_sub(now, began) > SLOW);
 	if (who->policy->budget.kind == BUDGET_TOKENS)
-		give_back(g, who, attempt > 1 ? g->paid : CLASS_NONE);
+		give_back(g, who, attempt > 1 ? g->paid : CLASS_NONE, 1);
 	if (attempt <= 1)
 		return;
 	tally(g, TALLY_RECOVERED);

@@ -123,6 +123,30 @@ START_TEST(tokens_come_back)
 	w.calls = 0;
 	ck_assert_int_eq(run(), ECONNREFUSED);
 	ck_assert_uint_eq(atomic_load(&w.slot.spent), 20);
+	/* So do those of calls that succeeded at once, unseen, before this one. */
+	w.first_calls = 16;
+	p.max_attempts = 2;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(atomic_load(&w.slot.spent), 10);
+	/* Where each is asked before, each has told by itself. */
+	p.coordinate = true;
+	w.first_calls = 16;
+	SCRIPT(EACCES);
+	ck_assert_int_eq(run(), EACCES);
+	ck_assert_uint_eq(atomic_load(&w.slot.spent), 10);
+}
+END_TEST
+
+/* Nobody counts calls to Unix sockets unseen. */
+START_TEST(calls_to_unix_sockets_count)
+{
+	begin();
+	target = (struct addr){ .family = AF_UNIX };
+	memcpy(target.path, "/run/x", 7);
+	w.first_calls = 0;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
 }
 END_TEST
 
@@ -302,6 +326,21 @@ START_TEST(who_waits_too_long_goes)
 }
 END_TEST
 
+/* That is as much as a configuration can say: another clock, or nobody's word. */
+START_TEST(a_hold_of_days_is_none)
+{
+	begin();
+	SCRIPT(ECONNREFUSED, 0);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + DUR_MAX_CONFIG + DUR_S));
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 0);
+	w.calls = 0;
+	atomic_store(&w.slot.hold, INT64_MAX);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 0);
+}
+END_TEST
+
 START_TEST(observing_changes_nothing)
 {
 	struct slot before;
@@ -339,4 +378,5 @@ UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_b
           &an_open_breaker_ends_retries, &an_open_breaker_goes_to_the_fallback,
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,
-          &who_waits_too_long_goes, &observing_changes_nothing, &look_ups_are_another_matter)
+          &who_waits_too_long_goes, &calls_to_unix_sockets_count, &a_hold_of_days_is_none,
+          &observing_changes_nothing, &look_ups_are_another_matter)
