@@ -61,19 +61,21 @@ static LR_NOINLINE int attempt(struct state *s, int last_error)
 	int64_t elapsed = dur_sub(s->r.attempt_began, s->r.began);
 	int64_t own = left_of(s->call->limit, elapsed);
 	int64_t cut = p->attempt_timeout;
+	bool first = s->r.attempt == 1 && s->r.op != OP_SEND;
+	int64_t left = left_of(p->deadline, first ? 0 : elapsed);
 	bool by_deadline;
 	int64_t limit;
 	bool expired = false;
 	int rc;
 
-	/* The first attempt may take the kernel's time, as alone. Those that only we
-	 * make end with the deadline. */
-	by_deadline = (cut != DUR_NONE || s->r.attempt > 1 || s->r.op == OP_SEND) &&
-	              left_of(p->deadline, elapsed) < cut;
+	/* The first attempt may take the kernel's time, as alone, however long it had to
+	 * wait for others. Those that only we make end with the deadline. */
+	by_deadline = (cut != DUR_NONE || !first) && left < cut;
 	if (by_deadline)
-		cut = left_of(p->deadline, elapsed);
+		cut = left;
 	limit = cut < own ? cut : own;
-	if (s->r.attempt == 1 && cut >= own)
+	/* Nor what the program has set, unless some of it is gone. */
+	if (s->r.attempt == 1 && cut >= own && elapsed <= 0)
 		limit = DUR_NONE;
 	rc = ops->connect(s->r.ctx, s->call->fd, s->sa, s->len, limit, &expired);
 	/* A first one that goes well costs no system call. */
@@ -330,6 +332,8 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 		retry_succeeded(&s.r);
 		walk_succeeded(&s.walk);
 	}
+	/* Of an attempt that said nothing, or was not made after all. */
+	guard_abandoned(&s.guard);
 	return error;
 }
 

@@ -17,13 +17,14 @@ static void started(struct act *a, int64_t now)
 	struct pending *p = a->ref.p;
 
 	int64_t look = act_next_look(a, now);
-	int64_t deadline = dur_add(p->began, p->policy->deadline);
+	bool first = p->attempt <= 1; /* it was parked; it has as much time as any first one */
+	int64_t deadline = dur_add(first ? now : p->began, p->policy->deadline);
 
 	p->expires = DUR_NONE;
 	if (p->policy->attempt_timeout != DUR_NONE && !p->observed)
 		p->expires = dur_add(now, p->policy->attempt_timeout);
 	/* As for a blocking one: no later than the deadline. */
-	if (deadline < p->expires && !p->observed)
+	if (deadline < p->expires && !p->observed && (!first || p->expires != DUR_NONE))
 		p->expires = deadline;
 	atomic_store(&p->due, p->expires < look ? p->expires : look);
 	act_rearm(a);

@@ -273,8 +273,11 @@ bool retry_first(struct retry *r, struct err *e)
 	case GUARD_PARK:
 		break;
 	}
-	return sleep_out(r, *e, dur_sub(until, r->ops->now(r->ctx))) &&
-	       wait_for_others(r, *e, true);
+	if (!sleep_out(r, *e, dur_sub(until, r->ops->now(r->ctx))) ||
+	    !wait_for_others(r, *e, true))
+		return false;
+	r->attempt_began = r->ops->now(r->ctx);
+	return true;
 }
 
 bool retry_after(struct retry *r, struct err error, int sys_errno)

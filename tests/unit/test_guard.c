@@ -341,6 +341,88 @@ START_TEST(a_hold_of_days_is_none)
 }
 END_TEST
 
+/* How many would be let go now. */
+static unsigned places(void)
+{
+	uint64_t word = atomic_load(&w.slot.pace);
+	unsigned n = 0;
+
+	for (struct pace_asked a; n < 1000; n++) {
+		a = pace_ask(&p, word, w.clock, 3 * DUR_S, 0);
+		if (a.answer == PACE_PARK)
+			break;
+		word = a.word;
+	}
+	return n;
+}
+
+/* A first attempt that had to wait for its turn did not take long. */
+START_TEST(who_waited_is_not_slow)
+{
+	uint64_t word;
+	unsigned before;
+
+	begin();
+	p.coordinate = true;
+	w.call_time = DUR_MS;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	word = pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0);
+	w.clock += DUR_S;
+	word = pace_succeeded(&p, word, w.clock, PACE_NO_TICKET, false);
+	atomic_store(&w.slot.pace, word);
+	before = places();
+	ck_assert_uint_gt(before, 1);
+	/* All places are taken, by some that never report. */
+	for (unsigned i = 0; i < before; i++)
+		word = pace_ask(&p, word, w.clock, 3 * DUR_S, 0).word;
+	atomic_store(&w.slot.pace, word);
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_gt(counted(TALLY_PARKED), 10);
+	ck_assert_uint_gt(places(), before);
+}
+END_TEST
+
+/* What the program has set bounds the wait and the attempt together. */
+START_TEST(who_waited_has_the_rest_of_its_time)
+{
+	int64_t start;
+
+	begin();
+	p.coordinate = true;
+	call.limit = 2 * DUR_S;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 1500 * DUR_MS));
+	SCRIPT(EINPROGRESS);
+	start = w.clock;
+	ck_assert_int_eq(run(), EINPROGRESS);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_eq(w.limits[0], 2 * DUR_S - (w.clock - w.call_time - start));
+	/* Who did not wait has what the kernel gives it. */
+	ck_assert_int_eq(run(), EINPROGRESS);
+	ck_assert_int_eq(w.limits[1], DUR_NONE);
+}
+END_TEST
+
+/* A probe that says nothing in the end leaves its place to the next. */
+static void assert_free(void)
+{
+	ck_assert_int_eq(breaker_ask(&p, atomic_load(&w.slot.breaker), w.clock, 3 * DUR_S).answer,
+	                 BREAKER_PROBE);
+}
+
+START_TEST(a_probe_that_says_nothing)
+{
+	begin();
+	open_breaker();
+	w.clock += 6 * DUR_S;
+	SCRIPT(EINTR);
+	ck_assert_int_eq(run(), EINTR);
+	ck_assert_uint_eq(w.calls, 1);
+	assert_free();
+}
+END_TEST
+
 START_TEST(observing_changes_nothing)
 {
 	struct slot before;
@@ -379,4 +461,5 @@ UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_b
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,
           &who_waits_too_long_goes, &calls_to_unix_sockets_count, &a_hold_of_days_is_none,
-          &observing_changes_nothing, &look_ups_are_another_matter)
+          &who_waited_is_not_slow, &who_waited_has_the_rest_of_its_time,
+          &a_probe_that_says_nothing, &observing_changes_nothing, &look_ups_are_another_matter)

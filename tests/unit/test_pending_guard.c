@@ -19,17 +19,16 @@ static uint64_t counted(enum tally what)
 }
 
 static struct pending_call call;
+static struct target to;
 
 /* What connect() does under a policy that has a say. */
 static enum guard_answer first(int *error)
 {
-	struct target t;
-
-	memset(&t, 0, sizeof(t));
-	t.policy = &p;
-	addr_from_sockaddr(&t.addr, (struct sockaddr *)&sa, sa_len);
+	memset(&to, 0, sizeof(to));
+	to.policy = &p;
+	addr_from_sockaddr(&to.addr, (struct sockaddr *)&sa, sa_len);
 	call = call_of(FD, DUR_NONE);
-	return pending_first(&world_ops, &w, &call, &t, error);
+	return pending_first(&world_ops, &w, &call, &to, error);
 }
 
 START_TEST(outcomes_are_counted)
@@ -126,6 +125,29 @@ START_TEST(a_probe_is_abandoned)
 	assert_over();
 	ck_assert_int_eq(first(&error), GUARD_GO);
 	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+}
+END_TEST
+
+/* A Unix socket is connected at once, and nothing is under way then. */
+START_TEST(a_probe_is_over_at_once)
+{
+	int error;
+
+	known();
+	open_breaker();
+	pending_closing(&world_ops, &w, FD);
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_first_over(&world_ops, &w, &call, &to, EINTR);
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_first_over(&world_ops, &w, &call, &to, 0);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_CLOSED);
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
+	assert_over();
 }
 END_TEST
 
@@ -231,11 +253,18 @@ START_TEST(a_first_attempt_is_made_in_the_end)
 		next_attempt();
 	}
 	ck_assert_uint_eq(w.starts.used, 1);
+	/* And has the kernel's time, as alone. */
+	w.dissolved = 0;
+	for (unsigned i = 0; i < 3; i++)
+		next_attempt();
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	ck_assert_uint_eq(w.dissolved, 0);
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
 	assert_over();
 }
 END_TEST
 
 UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
-          &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_first_attempt_is_parked,
+          &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_probe_is_over_at_once,
+          &a_first_attempt_is_parked,
           &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end)
