@@ -21,8 +21,22 @@ static void *need(void *memory)
 
 void out_printable(char *text)
 {
+	unsigned char lead = 0;
+	unsigned more = 0; /* bytes of a character in UTF-8 that are to come */
+
 	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+		unsigned char c = (unsigned char)*text;
+
+		if (more > 0 && (c & 0xc0) == 0x80) {
+			more--;
+			if (lead != 0xc2 || c >= 0xa0)
+				continue;
+			text[-1] = '?';
+		} else {
+			lead = c;
+			more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : 0;
+		}
+		if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0))
 			*text = '?';
 	}
 }

@@ -82,7 +82,9 @@ static void read_slot(struct stats_dest *d, const struct slot *s, int64_t now)
 	d->budget_calls = word(&s->calls);
 	d->budget_spent = word(&s->spent);
 	d->budget_left = -1;
-	d->hold_left = hold > now ? to_ms(dur_add(hold - now, DUR_MS - 1)) : 0;
+	/* A longer one is none: as in engine/guard. */
+	if (hold > now && hold - now <= DUR_MAX_CONFIG)
+		d->hold_left = to_ms(dur_add(hold - now, DUR_MS - 1));
 	d->has_pace = pace != 0;
 	d->pace = pace_state(pace, now);
 	read_failure(d, s, now);

@@ -372,6 +372,29 @@ START_TEST(rubbish_is_shown_as_it_is)
 }
 END_TEST
 
+/* A terminal takes orders from more than ESC: CSI is also one byte, in UTF-8 two. */
+START_TEST(a_name_does_not_steer_the_terminal)
+{
+	char *text;
+
+	begin();
+	add("a\033[2Jb\302\2332Jc\2332Jd\303\251\303\233e:1", "p");
+	build();
+	text = written(write_table);
+	ck_assert_ptr_nonnull(strstr(text, "a?[2Jb??2Jc?2Jd\303\251\303\233e:1"));
+}
+END_TEST
+
+START_TEST(a_hold_of_days_is_none)
+{
+	example()->hold = (uint64_t)(NOW + DUR_MAX_CONFIG + 1);
+	build();
+	ck_assert_int_eq(st.dests[0].hold_left, 0);
+	written(write_health);
+	ck_assert(healthy);
+}
+END_TEST
+
 /* Free places, and those whose name nobody has written yet. */
 START_TEST(half_made_slots_are_left_out)
 {
@@ -463,5 +486,6 @@ END_TEST
 UNIT_MAIN("stats", &nothing_is_nothing, &outcomes_add_up, &the_table_says_it, &json_says_it,
           &prometheus_says_it, &labels_are_harmless, &states_are_read, &a_hold_is_not_healthy,
           &budgets_that_are_shared_are_known, &rubbish_is_shown_as_it_is,
+          &a_name_does_not_steer_the_terminal, &a_hold_of_days_is_none,
           &half_made_slots_are_left_out, &a_file_is_replaced_as_a_whole,
           &a_segment_may_go_away, &users_and_groups_have_names)
