@@ -356,6 +356,18 @@ static LR_NOINLINE int asked(int fd, const struct sockaddr *sa, socklen_t len,
 	return finish(error, entry_errno);
 }
 
+/* Others have a say. Not in a connect by which the program asks what has become of an
+ * earlier one. */
+static bool is_to_be_asked(int fd, const struct target *t)
+{
+	enum condition now;
+
+	if (!guard_wants_first(t->policy) || t->mode != MODE_RETRY)
+		return false;
+	now = probe_condition(fd);
+	return now != CONDITION_CONNECTED && now != CONDITION_TRYING;
+}
+
 /* The first attempt of a policy that wants something before it. */
 static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                                 int entry_errno)
@@ -370,6 +382,7 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 		bool nonblocking = probe_nonblocking(fd);
 		bool block = nonblocking && t.policy->nonblocking == NONBLOCKING_BLOCK;
 		bool aimed = places_redirect(fd, &t, nonblocking, &aim);
+		bool ask = is_to_be_asked(fd, &t);
 
 		if (t.mode == MODE_RETRY) {
 			set_options(fd, &t.policy->socket);
@@ -377,15 +390,15 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 				replay_begin(fd, probe_identity(fd), t.policy->replay_buffer);
 			if (t.policy->max_attempts > 1)
 				attempt_timeout = t.policy->attempt_timeout;
-			if (block || (!nonblocking && (aimed || attempt_timeout != DUR_NONE ||
-			                               guard_wants_first(t.policy)))) {
+			if (block ||
+			    (!nonblocking && (aimed || attempt_timeout != DUR_NONE || ask))) {
 				tally_call(sa, len, began);
 				return finish(drive(block ? &preload_block_ops : &preload_ops, fd,
 				                    sa, len, &t, aimed ? &aim : NULL, began, 0),
 				              entry_errno);
 			}
 		}
-		if (aimed || (nonblocking && guard_wants_first(t.policy) && t.mode == MODE_RETRY)) {
+		if (aimed || (nonblocking && ask)) {
 			tally_call(sa, len, began);
 			return asked(fd, sa, len, aimed ? &aim : NULL, began, attempt_timeout, &t,
 			             entry_errno);
