@@ -26,6 +26,7 @@ libretry_la_SOURCES = \
 	src/preload/wrap_fd.c \
 	src/preload/wrap_io.c \
 	src/preload/wrap_poll.c \
+	src/preload/wrap_prctl.c \
 	src/preload/wrap_resolve.c \
 	src/preload/wrap_select.c \
 	src/preload/wrap_sockopt.c

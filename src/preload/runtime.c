@@ -48,6 +48,7 @@ static _Atomic unsigned reloads;
  * of a raw clone, differs. */
 static _Atomic pid_t owner;
 static _Atomic bool load_forbidden; /* see runtime_postfork_child() */
+static _Atomic bool confined;       /* see runtime_confine() */
 
 /* A log descriptor is known by what it is now: later the program may have put
  * something else under its number. */
@@ -162,6 +163,13 @@ static bool program_enabled(const struct config *c)
 	return rule->enabled;
 }
 
+static void close_for_good(void)
+{
+	atomic_store(&runtime_gate, GATE_OFF);
+	/* What they stand for asks the kernel about sockets. */
+	atomic_fetch_and(&fdtab_gate, ~(FDTAB_SENDS | FDTAB_PEERS));
+}
+
 static void publish(struct config *c)
 {
 	unsigned gate = GATE_REPORT;
@@ -182,6 +190,8 @@ static void publish(struct config *c)
 		gate |= GATE_INJECT;
 	atomic_store(&current, c);
 	atomic_store(&runtime_gate, gate);
+	if (atomic_load(&confined))
+		close_for_good();
 }
 
 /* <again>: a file that cannot be used changes nothing. */
@@ -306,6 +316,30 @@ enum mode runtime_mode(const struct config *c)
 	int mode = atomic_load(&program_mode);
 
 	return mode >= 0 && !env_get(&env, ENV_MODE) ? (enum mode)mode : c->mode;
+}
+
+static void say_confined(void)
+{
+	struct event e;
+
+	memset(&e, 0, sizeof(e));
+	e.kind = EVENT_CONFIG;
+	e.level = LOG_DEBUG_LEVEL;
+	e.message = "the program confines itself by prctl(): nothing is retried from here on";
+	e.left = DUR_NONE;
+	log_emit(&e);
+}
+
+void runtime_confine(bool may_log)
+{
+	int saved = errno;
+
+	atomic_store(&confined, true);
+	close_for_good();
+	signal_stop_for_good();
+	if (may_log && log_wants(LOG_DEBUG_LEVEL))
+		say_confined();
+	errno = saved;
 }
 
 bool runtime_owns_process(void)

@@ -71,6 +71,12 @@ enum mode runtime_mode(const struct config *c);
  * which shares our memory and must change nothing. One getpid(). */
 bool runtime_owns_process(void);
 
+/* The program has confined itself: from here on everything passes through, waits
+ * of other threads end, and no system call is made. <may_log>: it may still be said
+ * (at debug), as any call can yet be made. What event loops have under way is still
+ * driven to its end. errno untouched. */
+void runtime_confine(bool may_log);
+
 /* LIBRETRY_SEED; false if it is not set. */
 bool runtime_seed(uint64_t *seed);
 

@@ -84,23 +84,37 @@ int64_t kernel_time_of(int64_t entry)
 }
 
 /* Async-signal-safe: atomics and one system call if somebody waits. */
+static void stop_until_then(int64_t until)
+{
+	int64_t old = atomic_load(&stop_until);
+
+	while (old < until && !atomic_compare_exchange_weak(&stop_until, &old, until))
+		;
+	atomic_fetch_add(&stop_word, 1);
+	if (atomic_load(&waiters))
+		syscall(SYS_futex, &stop_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* A trampoline outlives the moment from which on nothing is asked of the kernel. */
 static void caught(int sig)
 {
 	int saved = errno;
 	int64_t until = INT64_MAX;
-	int64_t old;
 
-	if (!in_stop_set(sig))
+	if (!in_stop_set(sig) || atomic_load(&stop_until) == INT64_MAX)
 		return;
 	if (sig != SIGTERM)
 		until = dur_add(sys_monotonic(), SHORT_STOP);
-	old = atomic_load(&stop_until);
-	while (old < until && !atomic_compare_exchange_weak(&stop_until, &old, until))
-		;
 	atomic_store(&unlogged, sig);
-	atomic_fetch_add(&stop_word, 1);
-	if (atomic_load(&waiters))
-		syscall(SYS_futex, &stop_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	stop_until_then(until);
+	errno = saved;
+}
+
+void signal_stop_for_good(void)
+{
+	int saved = errno;
+
+	stop_until_then(INT64_MAX);
 	errno = saved;
 }
 

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sandboxes that kill. A call that succeeds makes no system call that the program
+ * did not ask for; retrying keeps to the list of doc/guest.md; and a program that
+ * confines itself by prctl() is left alone from then on.
+ *
+ * The filters are installed past the library, by syscall(), but where it says so.
+ */
+#include "tests/preload/guest.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+#define CALLS_MAX 80
+
+struct list {
+	int calls[CALLS_MAX];
+	size_t n;
+};
+
+static void add(struct list *l, const int *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_lt(l->n, CALLS_MAX);
+		l->calls[l->n++] = calls[i];
+	}
+}
+
+/* What the program itself does in use_network(), and to end. */
+static const int programs[] = {
+	SYS_socket,	SYS_connect, SYS_bind,	     SYS_sendto,     SYS_recvfrom,
+	SYS_read,	SYS_write,   SYS_close,	     SYS_getsockopt, SYS_dup,
+	SYS_epoll_wait, SYS_poll,    SYS_epoll_ctl,  SYS_shutdown,   SYS_socketpair,
+	SYS_exit_group, SYS_select,  SYS_pselect6,   SYS_sendmsg,    SYS_fcntl,
+};
+
+/* doc/guest.md, "System calls". */
+static const int for_retries[] = {
+	SYS_clock_gettime, SYS_futex,	   SYS_futex_waitv,    SYS_getpid,
+	SYS_getrandom,	   SYS_getsockopt, SYS_rt_sigprocmask, SYS_rt_sigpending,
+	SYS_setsockopt,	   SYS_connect,	   SYS_fcntl,	       SYS_rt_sigaction,
+	SYS_getsockname,   SYS_getpeername,
+};
+static const int for_the_log[] = {
+	SYS_openat,	   SYS_close,	 SYS_newfstatat,     SYS_fstat,
+	SYS_ppoll,	   SYS_write,	 SYS_rt_sigprocmask, SYS_rt_sigpending,
+	SYS_rt_sigtimedwait, SYS_getpid,
+};
+/* Whether somebody listens at an address. */
+static const int for_the_walk[] = {
+	SYS_socket, SYS_sendto, SYS_recvfrom, SYS_recvmsg, SYS_bind, SYS_close, SYS_connect,
+	SYS_getsockname,
+};
+/* After fork, pthread_create and the like there is more to do for libc itself. */
+static const int for_libc[] = { SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect };
+
+/* All other calls kill the process with SIGSYS. */
+static size_t program_of(const struct list *l, struct sock_filter *f)
+{
+	size_t n = 0;
+
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+	                                      offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < l->n; i++) {
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+		                                      (unsigned)l->calls[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	return n;
+}
+
+/* <seen>: by prctl(), so that the library knows. */
+static void confine(const struct list *l, bool seen)
+{
+	struct sock_filter f[2 * CALLS_MAX + 2];
+	struct sock_fprog prog = { .filter = f };
+
+	prog.len = (unsigned short)program_of(l, f);
+	if (seen) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+			_exit(2);
+	} else if (syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0) {
+		_exit(2);
+	}
+}
+
+static void ends_well(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(!WIFSIGNALED(status), "killed by signal %d", WTERMSIG(status));
+	ck_assert_msg(WEXITSTATUS(status) == 0, "status %d", WEXITSTATUS(status));
+}
+
+static struct sockaddr_in live, dead, late;
+
+/* An echoing server in a process of its own, which this one does not wait for. */
+static void serve(void)
+{
+	char buf[64];
+	ssize_t n;
+	int server = bound(&live);
+
+	ck_assert_int_eq(listen(server, 100), 0);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			int fd = accept(server, NULL, NULL);
+
+			while ((n = read(fd, buf, sizeof(buf))) > 0)
+				if (write(fd, buf, (size_t)n) != n)
+					break;
+			close(fd);
+		}
+	}
+	close(server);
+}
+
+#define NEED(what) ((what) ? (void)0 : _exit(__LINE__ % 250 + 3))
+
+/* Succeeds in every way that does not need more than <programs>. */
+static void use_network(int set)
+{
+	struct pollfd p = { .events = POLLOUT };
+	struct epoll_event e = { .events = EPOLLIN };
+	struct timeval second = { 5, 0 };
+	struct msghdr msg = { 0 };
+	struct iovec iov = { (char *)"def", 3 };
+	char buf[8];
+	fd_set r;
+	int error = -1;
+	socklen_t len = sizeof(error);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int pair[2];
+	int copy;
+
+	errno = 4711;
+	NEED(connect(fd, (struct sockaddr *)&live, sizeof(live)) == 0 && errno == 4711);
+	NEED(send(fd, "abc", 3, 0) == 3 && recv(fd, buf, sizeof(buf), 0) == 3);
+	NEED(write(fd, "abc", 3) == 3);
+	FD_ZERO(&r);
+	FD_SET(fd, &r);
+	NEED(select(fd + 1, &r, NULL, NULL, &second) == 1 && read(fd, buf, sizeof(buf)) == 3);
+	copy = dup(fd);
+	msg.msg_iov = &iov;
+	msg.msg_iovlen = 1;
+	NEED(sendmsg(copy, &msg, 0) == 3 && close(copy) == 0);
+	NEED(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e) == 0 && epoll_wait(set, &e, 1, 5000) == 1);
+	NEED(shutdown(fd, SHUT_WR) == 0 && close(fd) == 0);
+
+	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	NEED(connect(p.fd, (struct sockaddr *)&live, sizeof(live)) == -1 && errno == EINPROGRESS);
+	NEED(poll(&p, 1, 5000) == 1);
+	NEED(getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0);
+	NEED(close(p.fd) == 0);
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	NEED(close(pair[0]) == 0 && read(pair[1], buf, 1) == 0 && close(pair[1]) == 0);
+}
+
+START_TEST(success_makes_no_call_of_its_own)
+{
+	struct list l = { .n = 0 };
+	pid_t pid;
+
+	serve();
+	add(&l, programs, ARRAY_LEN(programs));
+	pid = fork();
+	if (pid == 0) {
+		int set = epoll_create1(0);
+
+		use_network(set);
+		confine(&l, false);
+		use_network(set);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_eq(log_lines_of(pid, "libretry"), 0);
+}
+END_TEST
+
+/* The other way round: one failure makes such calls, or the filters tell nothing. */
+START_TEST(the_filter_kills)
+{
+	struct list l = { .n = 0 };
+	int status;
+	pid_t pid;
+
+	bound(&dead);
+	add(&l, programs, ARRAY_LEN(programs));
+	pid = fork();
+	if (pid == 0) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		confine(&l, false);
+		connect(fd, (struct sockaddr *)&dead, sizeof(dead));
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+END_TEST
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static int retried_blocking(const struct sockaddr_in *sa)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int rc = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? 0 : errno;
+
+	close(fd);
+	return rc;
+}
+
+static int retried_in_a_loop(const struct sockaddr_in *sa, int set)
+{
+	struct epoll_event e = { .events = EPOLLOUT };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	int error = -1;
+	socklen_t len = sizeof(error);
+
+	NEED(connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == -1 && errno == EINPROGRESS);
+	NEED(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e) == 0 && epoll_wait(set, &e, 1, 10000) == 1);
+	NEED(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
+	close(fd);
+	return error;
+}
+
+static int retried_in_poll(const struct sockaddr_in *sa)
+{
+	struct pollfd p = { .events = POLLOUT };
+	int error = -1;
+	socklen_t len = sizeof(error);
+
+	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	NEED(connect(p.fd, (const struct sockaddr *)sa, sizeof(*sa)) == -1);
+	NEED(poll(&p, 1, 10000) == 1);
+	NEED(getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
+	close(p.fd);
+	return error;
+}
+
+static void retry_everything(int set)
+{
+	NEED(retried_blocking(&late) == 0);
+	NEED(retried_in_a_loop(&dead, set) == ECONNREFUSED);
+	NEED(retried_in_poll(&dead) == ECONNREFUSED);
+	NEED(retried_blocking(&dead) == ECONNREFUSED);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void retries(bool threaded)
+{
+	struct list l = { .n = 0 };
+	int server = bound(&late);
+	pid_t pid;
+
+	bound(&dead);
+	add(&l, programs, ARRAY_LEN(programs));
+	add(&l, for_retries, ARRAY_LEN(for_retries));
+	add(&l, for_the_walk, ARRAY_LEN(for_the_walk));
+	add(&l, for_libc, ARRAY_LEN(for_libc));
+	add(&l, for_the_log, ARRAY_LEN(for_the_log));
+	listen_late(server, 300);
+	close(server);
+	pid = fork();
+	if (pid == 0) {
+		struct sigaction act = { .sa_handler = on_signal };
+		int set = epoll_create1(0);
+		pthread_t t;
+
+		sigaction(SIGUSR1, &act, NULL);
+		if (threaded) {
+			pthread_create(&t, NULL, nothing, NULL);
+			pthread_join(t, NULL);
+		}
+		/* Reads the configuration, which takes all that dlopen() does. */
+		retried_blocking(&dead);
+		confine(&l, false);
+		retry_everything(set);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_ge(log_lines_of(pid, " retry op=connect"), 8);
+	ck_assert_uint_eq(log_lines_of(pid, " recovered op=connect"), 1);
+}
+
+START_TEST(retries_keep_to_their_list)
+{
+	retries(false);
+}
+END_TEST
+
+START_TEST(threads_too)
+{
+	retries(true);
+}
+END_TEST
+
+/* From prctl(PR_SET_NO_NEW_PRIVS) on, which comes first: nothing is retried, and
+ * nothing asked of the kernel. */
+START_TEST(who_confines_itself_is_left_alone)
+{
+	struct list l = { .n = 0 };
+	pid_t pid;
+
+	serve();
+	bound(&dead);
+	add(&l, programs, ARRAY_LEN(programs));
+	for (int first = 0; first < 2; first++) {
+		pid = fork();
+		if (pid == 0) {
+			int set = epoll_create1(0);
+			int fd;
+
+			signal(SIGTERM, on_signal);
+			signal(SIGINT, on_signal);
+			if (first)
+				NEED(retried_blocking(&dead) == ECONNREFUSED);
+			use_network(set);
+			confine(&l, true);
+			use_network(set);
+			NEED(retried_blocking(&dead) == ECONNREFUSED);
+			NEED(retried_in_a_loop(&dead, set) == ECONNREFUSED);
+			NEED(retried_in_poll(&dead) == ECONNREFUSED);
+			/* A connection that breaks, and a datagram that is refused. */
+			fd = socket(AF_INET, SOCK_DGRAM, 0);
+			NEED(connect(fd, (struct sockaddr *)&dead, sizeof(dead)) == 0);
+			NEED(send(fd, "x", 1, 0) == 1);
+			NEED(send(fd, "x", 1, 0) == -1 && errno == ECONNREFUSED);
+			close(fd);
+			/* Not by return, which runs exit handlers. */
+			_exit(0);
+		}
+		ends_well(pid);
+		ck_assert_uint_eq(log_lines_of(pid, "retry op=connect"), first ? 3 : 0);
+		ck_assert_uint_eq(log_lines_of(pid, "gave-up"), first ? 1 : 0);
+	}
+}
+END_TEST
+
+/* A child that shares our memory confines itself, not us. */
+START_TEST(not_by_a_vfork_child)
+{
+	int status;
+	pid_t pid;
+
+	bound(&dead);
+	pid = vfork();
+	if (pid == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(retried_blocking(&dead), ECONNREFUSED);
+	ck_assert_uint_eq(log_lines(" retry op=connect"), 3);
+}
+END_TEST
+
+/* The other options are the kernel's, with their arguments and errors. */
+START_TEST(other_options)
+{
+	char name[16] = "";
+	int sig = -1;
+
+	bound(&dead);
+	errno = 4711;
+	ck_assert_int_eq(prctl(PR_SET_NAME, "a-name", 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_GET_NAME, name, 0, 0, 0), 0);
+	ck_assert_str_eq(name, "a-name");
+	ck_assert_int_eq(prctl(PR_SET_PDEATHSIG, SIGUSR1), 0);
+	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &sig), 0);
+	ck_assert_int_eq(sig, SIGUSR1);
+	ck_assert_int_eq(errno, 4711);
+	ck_assert_int_eq(prctl(123456, 0, 0, 0, 0), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	/* Refused: nobody is confined. */
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 7, 0, 0, 0), -1);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, 77, 0), -1);
+	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+	ck_assert_int_eq(retried_blocking(&dead), ECONNREFUSED);
+	ck_assert_uint_eq(log_lines(" retry op=connect"), 3);
+}
+END_TEST
+
+UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own, &the_filter_kills,
+          &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
+          &not_by_a_vfork_child, &other_options)
