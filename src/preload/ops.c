@@ -118,35 +118,62 @@ static bool is_over(int fd, int rc, const struct sockaddr *sa, int64_t end)
 }
 
 /*
+ * libc's older pair of cleanup functions: unlike those of pthread_cleanup_push()
+ * they run not only when the thread is cancelled but also when longjmp() leaves
+ * the frame. (Who leaves it by other means, as setcontext(), leaves what the
+ * functions would put back.)
+ */
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
+                           void *arg);
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+/* The program's own limit, which stands aside for ours. */
+struct send_limit {
+	int fd;
+	uint64_t identity;
+	struct timeval before;
+};
+
+static void put_limit_back(void *arg)
+{
+	const struct send_limit *l = arg;
+
+	if (probe_identity(l->fd) == l->identity)
+		sys_setsockopt(l->fd, SOL_SOCKET, SO_SNDTIMEO, &l->before, sizeof(l->before));
+}
+
+/*
  * The descriptor may be closed while we are in the kernel, and name another
  * socket afterwards, so its identity is looked at before anything is done to
- * it again. A program that jumps out of the second part, or is cancelled in it,
- * keeps our limit on its socket, if there was one.
+ * it again.
  */
 static int op_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len, int64_t limit,
                       bool *expired)
 {
-	struct timeval before = { 0, 0 };
-	socklen_t size = sizeof(before);
-	uint64_t identity;
+	struct send_limit own = { .fd = fd, .before = { 0, 0 } };
+	socklen_t size = sizeof(own.before);
+	struct _pthread_cleanup_buffer leaving;
 	int64_t end;
 	int rc;
 
 	if (inject_active() && inject_attempt(ctx, fd, sa, len, &limit, expired, &rc))
 		return rc;
-	identity = probe_identity(fd);
+	own.identity = probe_identity(fd);
 	end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
-	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, &size) != 0)
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &own.before, &size) != 0)
 		return call_connect(ctx, fd, sa, len);
 	rc = connect_held(fd, sa, len, limit < HELD_MAX ? limit : HELD_MAX);
-	if (not_done(rc, sa) && end != DUR_NONE && probe_identity(fd) == identity)
+	if (not_done(rc, sa) && end != DUR_NONE && probe_identity(fd) == own.identity) {
+		_pthread_cleanup_push(&leaving, put_limit_back, &own);
 		rc = connect_until(ctx, fd, sa, len, end);
-	if (probe_identity(fd) != identity) {
+		_pthread_cleanup_pop(&leaving, 0);
+	}
+	if (probe_identity(fd) != own.identity) {
 		*expired = not_done(rc, sa);
 		return rc;
 	}
 	*expired = is_over(fd, rc, sa, end);
-	sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
+	sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &own.before, sizeof(own.before));
 	if (not_done(rc, sa) && end == DUR_NONE && !probe_nonblocking(fd))
 		return call_connect(ctx, fd, sa, len);
 	return rc == EALREADY ? EINPROGRESS : rc;
@@ -163,6 +190,21 @@ static struct err call_lookup(struct signal_hold *hold, struct lookup_again *aga
 	return e;
 }
 
+/* The resolver's settings, which stand aside for ours. */
+struct resolver {
+	struct __res_state *res;
+	int retrans;
+	int retry;
+};
+
+static void put_resolver_back(void *arg)
+{
+	const struct resolver *r = arg;
+
+	r->res->retrans = r->retrans;
+	r->res->retry = r->retry;
+}
+
 /*
  * The resolver's own time-outs are this thread's _res, in whole seconds. One
  * try per server then bounds a look-up with one server by <limit> (measured);
@@ -171,28 +213,27 @@ static struct err call_lookup(struct signal_hold *hold, struct lookup_again *aga
 static struct err op_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
 {
 	struct lookup_again *again = call;
-	struct __res_state *res;
+	struct _pthread_cleanup_buffer leaving;
+	struct resolver own;
 	unsigned char query[64];
-	int retrans;
-	int retry;
 	struct err e;
 
 	if (limit == DUR_NONE)
 		return call_lookup(ctx, again, sys_errno);
-	res = &_res;
+	own.res = &_res;
 	/* glibc takes a changed resolv.conf over only while _res is as it left
 	 * it, so it must have its chance before we change it: making a query
 	 * (which asks nobody) gives it one. */
 	res_mkquery(QUERY, ".", C_IN, T_A, NULL, 0, NULL, query, sizeof(query));
-	if (!(res->options & RES_INIT) && res_ninit(res) != 0)
+	if (!(own.res->options & RES_INIT) && res_ninit(own.res) != 0)
 		return call_lookup(ctx, again, sys_errno);
-	retrans = res->retrans;
-	retry = res->retry;
-	res->retrans = (int)(limit / DUR_S);
-	res->retry = 1;
+	own.retrans = own.res->retrans;
+	own.retry = own.res->retry;
+	own.res->retrans = (int)(limit / DUR_S);
+	own.res->retry = 1;
+	_pthread_cleanup_push(&leaving, put_resolver_back, &own);
 	e = call_lookup(ctx, again, sys_errno);
-	res->retrans = retrans;
-	res->retry = retry;
+	_pthread_cleanup_pop(&leaving, 1);
 	return e;
 }
 

@@ -41,27 +41,32 @@ GUEST void sleep_ms(int ms)
 		;
 }
 
-/* A bound TCP socket that does not listen: connecting to it is refused, and
- * nobody else can have the port. */
-GUEST int bound(struct sockaddr_in *sa)
+/* A bound TCP socket at 127.0.0.<host> that does not listen: connecting to it is
+ * refused, and nobody else can have the port. */
+GUEST int bound_at(struct sockaddr_in *sa, unsigned char host)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(*sa);
 
 	memset(sa, 0, sizeof(*sa));
 	sa->sin_family = AF_INET;
-	sa->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	sa->sin_addr.s_addr = htonl(0x7f000000U + host);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)sa, sizeof(*sa)), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)sa, &len), 0);
 	return fd;
 }
 
+GUEST int bound(struct sockaddr_in *sa)
+{
+	return bound_at(sa, 1);
+}
+
 /* A TCP listener whose queue is full: the kernel drops further SYNs, and a
  * connect hangs. */
-GUEST void full_queue(struct sockaddr_in *sa)
+GUEST int full_queue_at(struct sockaddr_in *sa, unsigned char host)
 {
-	int server = bound(sa);
+	int server = bound_at(sa, host);
 
 	ck_assert_int_eq(listen(server, 0), 0);
 	for (int i = 0; i < 3; i++) {
@@ -70,6 +75,12 @@ GUEST void full_queue(struct sockaddr_in *sa)
 		connect(fd, (struct sockaddr *)sa, sizeof(*sa));
 	}
 	sleep_ms(20);
+	return server;
+}
+
+GUEST void full_queue(struct sockaddr_in *sa)
+{
+	full_queue_at(sa, 1);
 }
 
 /* A child that listens on <fd> after <ms>, answers one connection with "ok"

@@ -29,8 +29,8 @@ PRELOAD_TESTS = \
 	tests/preload/replaymid.pt \
 	tests/preload/inject.pt \
 	tests/preload/injectenv.pt
-PRELOAD_TESTS += tests/preload/sandbox.pt
-EXTRA_DIST += tests/preload/sandbox.env
+PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt
+EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/completion.sh tests/preload/report.sh \
@@ -203,6 +203,11 @@ tests_preload_injectenv_pt_LDADD = $(CHECK_LIBS) -lpthread
 check_LTLIBRARIES += tests/preload/early.la
 tests_preload_early_la_SOURCES = tests/preload/early.c
 tests_preload_early_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+tests_preload_handlers_pt_SOURCES = tests/preload/handlers.c
+tests_preload_handlers_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_handlers_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_handlers_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_sandbox_pt_SOURCES = tests/preload/sandbox.c
 tests_preload_sandbox_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
