@@ -29,8 +29,10 @@ PRELOAD_TESTS = \
 	tests/preload/replaymid.pt \
 	tests/preload/inject.pt \
 	tests/preload/injectenv.pt
-PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt
-EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env
+PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
+	tests/preload/forks.pt
+EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
+	tests/preload/forks.env
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/completion.sh tests/preload/report.sh \
@@ -213,3 +215,13 @@ tests_preload_sandbox_pt_SOURCES = tests/preload/sandbox.c
 tests_preload_sandbox_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_sandbox_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_sandbox_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_daemon_pt_SOURCES = tests/preload/daemon.c
+tests_preload_daemon_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_daemon_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_daemon_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_forks_pt_SOURCES = tests/preload/forks.c
+tests_preload_forks_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_forks_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_forks_pt_LDADD = $(CHECK_LIBS) -lpthread

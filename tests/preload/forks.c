@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Children of programs that are in the middle of retries: forked from among
+ * threads, spawned with actions on the parent's descriptors, made past libc.
+ */
+#include "tests/preload/guest.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#define THREADS 8
+#define CHILDREN 100
+
+/* 127.0.0.1: many attempts. 127.0.0.2: two, a few ms apart. */
+static struct sockaddr_in dead, brief;
+
+static int connect_to(const struct sockaddr_in *sa)
+{
+	int fd = tcp_socket();
+	int rc = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? 0 : errno;
+
+	close(fd);
+	return rc;
+}
+
+static int connect_in_poll(const struct sockaddr_in *sa)
+{
+	struct pollfd p = { .events = POLLOUT };
+	int error = -1;
+	socklen_t len = sizeof(error);
+
+	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (connect(p.fd, (const struct sockaddr *)sa, sizeof(*sa)) != 0 && errno != EINPROGRESS)
+		error = errno;
+	else if (poll(&p, 1, 20000) == 1)
+		getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	close(p.fd);
+	return error;
+}
+
+static void *retries_for_ever(void *arg)
+{
+	struct addrinfo *list;
+
+	for (;;) {
+		switch ((intptr_t)arg % 3) {
+		case 0: connect_to(&dead); break;
+		case 1: connect_in_poll(&dead); break;
+		default: getaddrinfo("long.test", "80", NULL, &list); break;
+		}
+	}
+	return NULL;
+}
+
+/* A child does all of it once, and ends. */
+static void child(int number)
+{
+	struct addrinfo *list;
+
+	alarm(30);
+	signal(SIGALRM, SIG_DFL);
+	if (connect_to(&brief) != ECONNREFUSED)
+		_exit(1);
+	if (connect_in_poll(&brief) != ECONNREFUSED)
+		_exit(2);
+	/* 0: not looked up; the status tells which error it was instead. */
+	if (number % 3 == 0) {
+		int rc = getaddrinfo("again.test", "80", NULL, &list);
+
+		if (rc != EAI_AGAIN)
+			_exit(100 - rc);
+	}
+	_exit(0);
+}
+
+/* The first wait that process <pid> has logged, in its own words. */
+static bool first_wait(const char *log, pid_t pid, char wait[32])
+{
+	char tag[48];
+	const char *line;
+	const char *end;
+
+	snprintf(tag, sizeof(tag), "libretry[%d] WARN retry op=connect", (int)pid);
+	line = strstr(log, tag);
+	if (!line || !(line = strstr(line, " wait=")) || !(end = strchr(line + 6, ' ')) ||
+	    end - line - 6 > 31)
+		return false;
+	memcpy(wait, line + 6, (size_t)(end - line - 6));
+	wait[end - line - 6] = '\0';
+	return true;
+}
+
+static char *whole_log(void)
+{
+	FILE *f = fopen(getenv("TEST_LOG"), "r");
+	size_t size = 8 << 20;
+	char *text = malloc(size);
+	size_t n;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_ptr_nonnull(text);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	return text;
+}
+
+START_TEST(fork_storm_among_retrying_threads)
+{
+	static char waits[CHILDREN][32];
+	pthread_t t[THREADS];
+	pid_t pids[CHILDREN];
+	char *log;
+	int alike = 0;
+
+	bound(&dead);
+	bound_at(&brief, 2);
+	/* A child made while the configuration is being read goes without. */
+	connect_to(&brief);
+	for (intptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, retries_for_ever, (void *)i), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		int status;
+
+		pids[i] = fork();
+		if (pids[i] == 0)
+			child(i);
+		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+		ck_assert_msg(status == 0, "child %d: status %x", i, (unsigned)status);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_cancel(t[i]);
+		pthread_join(t[i], NULL);
+	}
+	/* Workers of one parent do not march in step. */
+	log = whole_log();
+	for (int i = 0; i < CHILDREN; i++) {
+		ck_assert_msg(first_wait(log, pids[i], waits[i]), "child %d logged no wait", i);
+		for (int j = 0; j < i; j++)
+			if (strcmp(waits[i], waits[j]) == 0) {
+				alike++;
+				break;
+			}
+	}
+	free(log);
+	/* The log says them in 50 steps or so; in step they would all be the same. */
+	ck_assert_int_le(alike, CHILDREN * 3 / 4);
+}
+END_TEST
+
+static int begin(struct sockaddr_in *to, int *server)
+{
+	struct pollfd p = { .events = POLLOUT };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	*server = bound(to);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)to, sizeof(*to)), -1);
+	ck_assert_int_eq(errno, EINPROGRESS);
+	p.fd = fd;
+	/* Its first failure is seen here. */
+	ck_assert_int_eq(poll(&p, 1, 30), 0);
+	return fd;
+}
+
+static void ends_well(int fd, int server)
+{
+	struct pollfd p = { .events = POLLOUT, .fd = fd };
+	int error = -1;
+	socklen_t len = sizeof(error);
+
+	listen_late(server, 50);
+	ck_assert_int_eq(poll(&p, 1, 20000), 1);
+	ck_assert_int_eq(p.revents, POLLOUT);
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	ck_assert_int_eq(error, 0);
+	close(fd);
+	close(server);
+}
+
+/* What posix_spawn does to the descriptors of its child is not done to ours. */
+START_TEST(spawned_children_close_and_replace)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	char *argv[] = { (char *)"true", NULL };
+	struct sockaddr_in to;
+	int status = -1;
+	int server;
+	pid_t pid;
+	int fd = begin(&to, &server);
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, 0, fd);
+	posix_spawn_file_actions_addclose(&actions, fd);
+	posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+	ck_assert_int_eq(posix_spawnp(&pid, "true", &actions, NULL, argv, environ), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(system("exec 2>&- 3>&- 4>&- 5>&- 6>&- 7>&-; true"), 0);
+	ck_assert_uint_eq(log_lines(" abandoned "), 0);
+	ends_well(fd, server);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+}
+END_TEST
+
+/* A vfork child uses every call that forgets, as runtimes do before exec. */
+START_TEST(a_vfork_child_changes_nothing)
+{
+	struct sockaddr_in to;
+	int status = -1;
+	int server;
+	pid_t pid;
+	int fd = begin(&to, &server);
+
+	bound_at(&brief, 2);
+	pid = vfork();
+	if (pid == 0) {
+		struct pollfd p = { .events = POLLOUT, .fd = fd };
+
+		/* Retries are the parent's; here the failure is native. */
+		connect_to(&brief);
+		poll(&p, 1, 0);
+		shutdown(fd, SHUT_RDWR);
+		dup2(0, fd);
+		close(fd);
+		closefrom(3);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(log_lines(" abandoned "), 0);
+	ck_assert_uint_eq(log_lines_of(pid, "libretry"), 0);
+	ends_well(fd, server);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+}
+END_TEST
+
+/* A child whose handlers of fork did not run: nothing of it is ours. */
+START_TEST(a_child_made_past_libc)
+{
+	struct sockaddr_in to;
+	int status = -1;
+	int server;
+	pid_t pid;
+	int fd = begin(&to, &server);
+
+	bound_at(&brief, 2);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		struct pollfd p = { .events = POLLOUT, .fd = fd };
+
+		_exit(connect_to(&brief) == ECONNREFUSED && poll(&p, 1, 20000) == 1 &&
+		              close(fd) == 0
+		              ? 0
+		              : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(log_lines_of(pid, "libretry"), 0);
+	ends_well(fd, server);
+}
+END_TEST
+
+/* The child of fork: its own connects, not its parent's, which are native there. */
+START_TEST(a_child_inherits_no_retry)
+{
+	struct sockaddr_in to;
+	int status = -1;
+	int server;
+	pid_t pid;
+	int fd = begin(&to, &server);
+
+	bound_at(&brief, 2);
+	pid = fork();
+	if (pid == 0) {
+		struct pollfd p = { .events = POLLOUT, .fd = fd };
+
+		/* Dissolved by the parent's retry, or refused: it is over here. */
+		_exit(poll(&p, 1, 20000) == 1 && connect_to(&brief) == ECONNREFUSED ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(log_lines_of(pid, " retry "), 1);
+	ends_well(fd, server);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+}
+END_TEST
+
+UNIT_MAIN("preload forks", &fork_storm_among_retrying_threads,
+          &spawned_children_close_and_replace, &a_vfork_child_changes_nothing,
+          &a_child_made_past_libc, &a_child_inherits_no_retry)
