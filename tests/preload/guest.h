@@ -136,4 +136,20 @@ GUEST unsigned log_lines(const char *word)
 	return log_lines_of(getpid(), word);
 }
 
+/* A child that listens on <fd> once this process has logged a retry; it takes
+ * connections for as long as we live. */
+GUEST void listen_when_retried(int fd)
+{
+	pid_t parent = getpid();
+
+	if (fork() != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (log_lines_of(parent, " retry op=connect") == 0)
+		sleep_ms(10);
+	listen(fd, 8);
+	for (;;)
+		pause();
+}
+
 #endif

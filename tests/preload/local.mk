@@ -30,15 +30,18 @@ PRELOAD_TESTS = \
 	tests/preload/inject.pt \
 	tests/preload/injectenv.pt
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
-	tests/preload/forks.pt
+	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
+	tests/preload/behind.pt tests/preload/clocks.pt
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
-	tests/preload/forks.env
+	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
+	tests/preload/clocks.env
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/completion.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
 PRELOAD_SH += tests/preload/stats.sh
+PRELOAD_SH += tests/preload/beside.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
 EXTRA_DIST += tests/preload/asked.env
@@ -205,6 +208,9 @@ tests_preload_injectenv_pt_LDADD = $(CHECK_LIBS) -lpthread
 check_LTLIBRARIES += tests/preload/early.la
 tests_preload_early_la_SOURCES = tests/preload/early.c
 tests_preload_early_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+check_LTLIBRARIES += tests/preload/deep.la
+tests_preload_deep_la_SOURCES = tests/preload/deep.c
+tests_preload_deep_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 tests_preload_handlers_pt_SOURCES = tests/preload/handlers.c
 tests_preload_handlers_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -225,3 +231,23 @@ tests_preload_forks_pt_SOURCES = tests/preload/forks.c
 tests_preload_forks_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_forks_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_forks_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_alloc_pt_SOURCES = tests/preload/alloc.c
+tests_preload_alloc_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_alloc_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_alloc_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_beside_pt_SOURCES = tests/preload/beside.c
+tests_preload_beside_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_beside_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_beside_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_behind_pt_SOURCES = tests/preload/behind.c
+tests_preload_behind_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_behind_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_behind_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_clocks_pt_SOURCES = tests/preload/clocks.c
+tests_preload_clocks_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_clocks_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_clocks_pt_LDADD = $(CHECK_LIBS) -lpthread

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deep.c - a module that behind.c loads with RTLD_DEEPBIND: its calls go straight
+ * to libc, past every preload.
+ */
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+__attribute__((visibility("default"))) int deep_close(int fd);
+__attribute__((visibility("default"))) int deep_connect(int fd, const struct sockaddr *sa, socklen_t len);
+__attribute__((visibility("default"))) int deep_poll(struct pollfd *p, int timeout);
+
+int deep_close(int fd)
+{
+	return close(fd);
+}
+
+int deep_connect(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	return connect(fd, sa, len);
+}
+
+int deep_poll(struct pollfd *p, int timeout)
+{
+	return poll(p, 1, timeout);
+}
