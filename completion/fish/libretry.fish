@@ -21,6 +21,12 @@ function __libretry_policies
 		sed -n '/^  "policies"/,/^  \]/s/.*"name": "\([^"\\]*\)".*/\1/p'
 end
 
+# The destinations that are known to the user who asks.
+function __libretry_destinations
+	libretry stats --json 2>/dev/null |
+		sed -n 's/.*"destination": "\([^"\\]*\)".*/\1/p'
+end
+
 function __libretry_is
 	set -l words (commandline -opc)
 	test "$words[2]" = $argv[1]
@@ -58,6 +64,9 @@ end
 complete -c libretry -f
 complete -c libretry -n __fish_use_subcommand -a run -d 'Start a program with libretry.so preloaded'
 complete -c libretry -n __fish_use_subcommand -a check -d 'Check a configuration file and show what it says'
+complete -c libretry -n __fish_use_subcommand -a stats -d 'Show what was counted, and what breakers and budgets say'
+complete -c libretry -n __fish_use_subcommand -a hold -d 'Keep programs from trying a destination for a while'
+complete -c libretry -n __fish_use_subcommand -a release -d 'End a hold'
 complete -c libretry -n __fish_use_subcommand -a explain -d 'Show which rule applies to a destination, and what it does'
 complete -c libretry -n __fish_use_subcommand -a simulate -d 'Try policies against outages on a virtual clock'
 complete -c libretry -n __fish_use_subcommand -a suggest -d 'Propose a policy from a log of failures'
@@ -66,7 +75,7 @@ complete -c libretry -n __fish_use_subcommand -a report -d 'Make an HTML page of
 complete -c libretry -n __fish_use_subcommand -a help -d 'Print the options'
 complete -c libretry -n __fish_use_subcommand -s h -l help -d 'Print the options'
 complete -c libretry -n __fish_use_subcommand -s V -l version -d 'Print the version'
-complete -c libretry -n '__libretry_is help' -a 'run check explain simulate suggest doctor report'
+complete -c libretry -n '__libretry_is help' -a 'run check stats hold release explain simulate suggest doctor report'
 
 complete -c libretry -n __libretry_in_run -s p -l policy -x -a '(__libretry_policies)' -d 'Use this policy for every destination'
 complete -c libretry -n __libretry_in_run -s c -l config -r -F -d 'Use this configuration file'
@@ -84,6 +93,28 @@ complete -c libretry -n '__libretry_is check' -s q -l quiet -d 'Only the faults'
 complete -c libretry -n '__libretry_is check' -l strict -d 'Warnings count as errors'
 complete -c libretry -n '__libretry_is check' -s h -l help -d 'Print the options'
 complete -c libretry -n '__libretry_is check' -F
+
+complete -c libretry -n '__libretry_is stats' -l json -d 'One JSON object instead of tables'
+complete -c libretry -n '__libretry_is stats' -s w -l watch -d 'Show it again and again'
+complete -c libretry -n '__libretry_is stats' -l prometheus -d 'The text format of Prometheus'
+complete -c libretry -n '__libretry_is stats' -s o -l output -r -F -d 'The text of --prometheus into this file'
+complete -c libretry -n '__libretry_is stats' -l serve -x -d 'Answer HTTP there'
+complete -c libretry -n '__libretry_is stats' -l reset -d 'Forget everything'
+complete -c libretry -n '__libretry_is stats' -s u -l user -x -a '(__fish_complete_users)' -d 'Of this user'
+complete -c libretry -n '__libretry_is stats' -s g -l group -x -a '(__fish_complete_groups)' -d 'Of this group'
+complete -c libretry -n '__libretry_is stats' -s h -l help -d 'Print the options'
+
+complete -c libretry -n '__libretry_is hold' -s p -l policy -x -a '(__libretry_policies)' -d 'Only under this policy'
+complete -c libretry -n '__libretry_is hold' -s u -l user -x -a '(__fish_complete_users)' -d 'For the programs of this user'
+complete -c libretry -n '__libretry_is hold' -s g -l group -x -a '(__fish_complete_groups)' -d 'For the programs of this group'
+complete -c libretry -n '__libretry_is hold' -s h -l help -d 'Print the options'
+complete -c libretry -n '__libretry_is hold' -a '(__libretry_destinations)'
+
+complete -c libretry -n '__libretry_is release' -s p -l policy -x -a '(__libretry_policies)' -d 'Only under this policy'
+complete -c libretry -n '__libretry_is release' -s u -l user -x -a '(__fish_complete_users)' -d 'For the programs of this user'
+complete -c libretry -n '__libretry_is release' -s g -l group -x -a '(__fish_complete_groups)' -d 'For the programs of this group'
+complete -c libretry -n '__libretry_is release' -s h -l help -d 'Print the options'
+complete -c libretry -n '__libretry_is release' -a '(__libretry_destinations)'
 
 complete -c libretry -n '__libretry_is explain' -l op -x -a 'connect lookup send' -d 'The call'
 complete -c libretry -n '__libretry_is explain' -l addr -x -d 'The address that the name has'

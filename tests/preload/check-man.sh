@@ -8,7 +8,7 @@ set -u
 : "${LIBRETRY:=./libretry}" "${TOP_SRCDIR:=.}"
 man=$TOP_SRCDIR/man
 completion=$TOP_SRCDIR/completion
-commands="run check explain simulate suggest doctor report"
+commands="run check stats hold release explain simulate suggest doctor report"
 failed=0
 
 fail() { echo "not ok $1: $2"; failed=1; }

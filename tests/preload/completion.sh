@@ -62,8 +62,8 @@ includes()
 # shellcheck source=completion/bash/libretry
 . "$completion/bash/libretry"
 is "bash: registered" "complete -F _libretry libretry" "$(complete -p libretry)"
-offers "check doctor explain help report run simulate suggest" libretry ''
-offers "report run" libretry r
+offers "check doctor explain help hold release report run simulate stats suggest" libretry ''
+offers "release report run" libretry r
 offers "--help" libretry --h
 offers "doctor" libretry help d
 offers "--policy=" libretry run --pol
@@ -96,6 +96,11 @@ includes sort libretry run --policy = patient -- sor
 includes my.conf libretry run sort m
 offers "" libretry run sort --pol
 includes sort libretry doctor sor
+offers "--watch" libretry stats --w
+offers "a file.log" libretry stats -o a
+includes root libretry stats --user = roo
+includes root libretry hold -g r
+offers "patient" libretry release -p pa
 
 if command -v zsh >/dev/null; then
 	zsh -f -n "$completion/zsh/_libretry"
@@ -112,7 +117,7 @@ if command -v fish >/dev/null; then
 		is "fish: $2" "$1" "$(fish --no-config -c "source $completion/fish/libretry.fish
 			complete -C '$2'" | cut -f 1 | LC_ALL=C sort | paste -s -d ' ')"
 	}
-	fish_offers "check doctor explain help report run simulate suggest" "libretry "
+	fish_offers "check doctor explain help hold release report run simulate stats suggest" "libretry "
 	fish_offers "--policy" "libretry run --pol"
 	fish_offers "$built_in" "libretry run -p "
 	fish_offers "mine" "libretry run -c my.conf -p mi"
