@@ -64,8 +64,9 @@ src/cli/wrapped.c: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/g
 # stats, hold and release
 libretry_SOURCES += \
 	src/cli/cmd_hold.c src/cli/cmd_stats.c \
+	src/cli/httpd.c src/cli/httpd.h \
 	src/cli/segment.c src/cli/segment.h \
 	src/cli/stats.h src/cli/stats_prom.c src/cli/stats_serve.c src/cli/stats_show.c \
 	src/cli/stats_take.c src/cli/stats_watch.c
-libretry_CPPFLAGS += $(MICROHTTPD_CFLAGS)
-libretry_LDADD += $(MICROHTTPD_LIBS)
+# Opened when it is needed; see httpd.h.
+libretry_CPPFLAGS += $(MICROHTTPD_CFLAGS) -DMICROHTTPD_SONAME='"$(MICROHTTPD_SONAME)"'

@@ -9,7 +9,6 @@
 #ifdef HAVE_MICROHTTPD
 
 #include <fcntl.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <signal.h>
 #include <sys/select.h>
@@ -17,11 +16,14 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "cli/httpd.h"
 
 #define CONNECTIONS 64
 #define IDLE_SECONDS 15
 
 static volatile sig_atomic_t stopped;
+
+static const struct httpd *httpd;
 
 static void stop(int sig)
 {
@@ -36,19 +38,20 @@ struct server {
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
                               char *text, size_t size)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *r = httpd->create_response_from_buffer(size, text,
+	                                                            MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result;
 
 	if (!r) {
 		free(text);
 		return MHD_NO;
 	}
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	httpd->add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	httpd->add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	result = MHD_queue_response(c, status, r);
-	MHD_destroy_response(r);
+		httpd->add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	result = httpd->queue_response(c, status, r);
+	httpd->destroy_response(r);
 	return result;
 }
 
@@ -225,9 +228,9 @@ static bool turn(struct MHD_Daemon *daemon, const sigset_t *waiting)
 	FD_ZERO(&r);
 	FD_ZERO(&w);
 	FD_ZERO(&e);
-	if (MHD_get_fdset(daemon, &r, &w, &e, &max) != MHD_YES)
+	if (httpd->get_fdset(daemon, &r, &w, &e, &max) != MHD_YES)
 		return false;
-	if (MHD_get_timeout(daemon, &ms) == MHD_YES) {
+	if (httpd->get_timeout(daemon, &ms) == MHD_YES) {
 		left = dur_timespec((int64_t)ms * DUR_MS);
 		limit = &left;
 	}
@@ -238,7 +241,7 @@ static bool turn(struct MHD_Daemon *daemon, const sigset_t *waiting)
 		FD_ZERO(&w);
 		FD_ZERO(&e);
 	}
-	return MHD_run_from_select(daemon, &r, &w, &e) == MHD_YES;
+	return httpd->run_from_select(daemon, &r, &w, &e) == MHD_YES;
 }
 
 int stats_serve(struct stats *st, const struct segment *s, const char *where)
@@ -247,12 +250,14 @@ int stats_serve(struct stats *st, const struct segment *s, const char *where)
 	struct MHD_Daemon *daemon;
 	sigset_t waiting;
 	bool ok = true;
-	int fd = open_at(where);
+	int fd;
 
+	httpd = httpd_open();
+	fd = httpd ? open_at(where) : -1;
 	if (fd < 0)
 		return EXIT_FAILURE;
 	hold_signals(&waiting);
-	daemon = MHD_start_daemon(MHD_NO_FLAG, 0, NULL, NULL, on_request, &server,
+	daemon = httpd->start_daemon(MHD_NO_FLAG, 0, NULL, NULL, on_request, &server,
 	                          MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
 	                          MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 	                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
@@ -265,7 +270,7 @@ int stats_serve(struct stats *st, const struct segment *s, const char *where)
 	announce(fd);
 	while (ok && !stopped)
 		ok = turn(daemon, &waiting);
-	MHD_stop_daemon(daemon);
+	httpd->stop_daemon(daemon);
 	if (!ok)
 		cli_say("stats: --serve: %s", strerror(errno));
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
