@@ -45,6 +45,11 @@ chmod 755 "$tmp"
 cd "$tmp" || exit 99
 XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
+# Not by a wrapper that looks for the right one each time; and none of its modules.
+python=
+for name in /usr/bin/python3 /usr/local/bin/python3 "$(command -v python3)"; do
+	[ ! -x "$name" ] || { python="$name -S"; break; }
+done
 segment=/dev/shm/libretry-v1*-u$(id -u)
 failed=0
 
@@ -162,9 +167,9 @@ counts() {
 	else
 		pass "observing counts nothing"
 	fi
-	if command -v python3 >/dev/null; then
+	if [ -n "$python" ]; then
 		lr stats --json
-		is "JSON is JSON" 4 "$(python3 -c 'import json; d = json.load(open("out"))
+		is "JSON is JSON" 4 "$($python -c 'import json; d = json.load(open("out"))
 print(sum(r["retries"] for r in d["destinations"] if r["destination"] == "127.0.0.1:1"))')"
 	fi
 }
@@ -178,10 +183,10 @@ prometheus() {
 	else
 		echo "skip promtool: it is not installed"
 	fi
-	if command -v python3 >/dev/null; then
-		python3 "$TOP_SRCDIR/tests/preload/exposition.py" <out >err 2>&1
+	if [ -n "$python" ]; then
+		$python "$TOP_SRCDIR/tests/preload/exposition.py" <out >err 2>&1
 		is "the format is kept" "0 " "$? $(cat err)"
-		printf 'a{b="c} 1\n' | python3 "$TOP_SRCDIR/tests/preload/exposition.py" >err 2>&1
+		printf 'a{b="c} 1\n' | $python "$TOP_SRCDIR/tests/preload/exposition.py" >err 2>&1
 		is "and looked at" 1 "$?"
 	fi
 	mkdir collector
@@ -266,8 +271,8 @@ watches() {
 	else
 		pass "no terminal, no escapes"
 	fi
-	command -v python3 >/dev/null || return
-	timeout 60 python3 - "$LIBRETRY" <<-'END'
+	[ -n "$python" ] || return
+	timeout 60 $python - "$LIBRETRY" <<-'END'
 		import os, pty, sys
 		pid, fd = pty.fork()
 		if pid == 0:
@@ -339,10 +344,12 @@ holds() {
 	is "are released" 2 "$(wc -l <out)"
 	# The program's own time limit stands.
 	lr hold 127.0.0.1:1 1h
-	sed -i 's/60s/1s/' shared.conf
+	sed -i 's/60s/200ms/' shared.conf
 	rm -f log
 	client 1 >/dev/null
 	is "nobody waits past his deadline" 1 "$(grep -c "gave-up .*reason=deadline" log)"
+	# Else all that follow wait for it, too.
+	ends "and that hold ends" 0 release 127.0.0.1:1
 	conf=none counting=shm
 }
 
@@ -394,12 +401,39 @@ resets() {
 	rm -f "$file"
 }
 
+# What is known is offered by the completion of bash.
+completes() {
+	command -v bash >/dev/null || { echo "skip completion: no bash"; return; }
+	offered=$(bash -c 'compopt() { :; }; . "$1/completion/bash/libretry"
+		COMP_WORDS=("$2" hold 127.0.0.1) COMP_CWORD=2; _libretry "$2"
+		echo "${COMPREPLY[*]}"; COMP_WORDS=("$2" hold 127.0.0.1 : "") COMP_CWORD=4
+		_libretry "$2"; echo "${COMPREPLY[*]}"' - "$TOP_SRCDIR" "$LIBRETRY")
+	is "destinations are offered, before their colon" "127.0.0.1:1 127.0.0.1:7" "$offered"
+}
+
+# Only "--serve" needs it, and says so. A file over it, in the namespace of ours.
+without_httpd() {
+	httpd=$(ldconfig -p 2>/dev/null | sed -n 's/.*libmicrohttpd.* => //p' | head -n 1)
+	: >nothing
+	if grep -q "built without" served || [ -z "$httpd" ] ||
+		! mount --bind nothing "$(realpath "$httpd")"; then
+		echo "skip libmicrohttpd: it is not there, or cannot be hidden"
+		return
+	fi
+	ends "without libmicrohttpd there is no server" 1 stats --serve 127.0.0.1:9469
+	has "the package is named" "Debian's libmicrohttpd12" err
+	ends "the rest is there" 0 stats
+	umount "$(realpath "$httpd")"
+}
+
 words
 nothing_yet
 counts
+completes
 prometheus
 rules
 serves
+without_httpd
 watches
 holds
 others
