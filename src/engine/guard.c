@@ -17,9 +17,9 @@
  * block everybody else. */
 #define PROBE_FOR (3 * DUR_S)
 
-/* An attempt that succeeded took long if it took more than that: more than a lost
- * SYN costs. */
-#define SLOW (1 * DUR_S)
+/* An attempt that succeeded took long if it took so much more than the quickest did:
+ * it stood in a line, or something was lost. */
+#define SLOW (100 * DUR_MS)
 
 /* How often who is held looks whether it still is. */
 #define HOLD_STEP (100 * DUR_MS)
@@ -160,15 +160,16 @@ static enum breaker_answer ask_breaker(struct guard *g, const struct policy *p, 
 	return BREAKER_REFUSED;
 }
 
-static enum pace_answer ask_pace(struct guard *g, const struct guarded *who, int64_t now,
-                                 int64_t *until)
+static enum pace_answer ask_pace(struct guard *g, const struct guarded *who, unsigned attempt,
+                                 int64_t now, int64_t *until)
 {
+	bool fresh = attempt <= 1 && !g->parked;
 	const struct policy *p = who->policy;
 	uint64_t random = who->ops->random(who->ctx);
 	uint64_t was = atomic_load(&g->slot->pace);
 
 	for (unsigned i = 0; i < TRIES; i++) {
-		struct pace_asked a = pace_ask(p, was, now, probe_for(p), random);
+		struct pace_asked a = pace_ask(p, was, now, probe_for(p), fresh, random);
 
 		*until = a.until;
 		if (a.word == was || atomic_compare_exchange_weak(&g->slot->pace, &was, a.word)) {
@@ -209,11 +210,12 @@ enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned
 	if (who->policy->breaker.enabled && ask_breaker(g, who->policy, now) == BREAKER_REFUSED)
 		return GUARD_REFUSED;
 	if (who->policy->coordinate) {
-		enum pace_answer answer = ask_pace(g, who, now, until);
+		enum pace_answer answer = ask_pace(g, who, attempt, now, until);
 
 		if (answer == PACE_PARK) {
 			*reason = REASON_PACE;
 			guard_abandoned(g);
+			g->parked = true;
 			tally(g, TALLY_PARKED);
 			return GUARD_PARK;
 		}
@@ -286,6 +288,20 @@ static void tell_pace(struct guard *g, const struct guarded *who, int64_t now, b
 			break;
 	}
 	g->pace = PACE_NO_TICKET;
+}
+
+/* The quickest success so far is in .pace_more. If somebody has left nonsense there: with
+ * too little a ramp is slower than it need be, too much is set right by the next success. */
+static bool is_slow(struct guard *g, int64_t took)
+{
+	uint64_t t = took > 0 ? (uint64_t)took : 1;
+	uint64_t best = atomic_load(&g->slot->pace_more);
+
+	if (best == 0 || t < best) {
+		atomic_store(&g->slot->pace_more, t);
+		return false;
+	}
+	return t - best > SLOW;
 }
 
 void guard_failed(struct guard *g, const struct guarded *who, struct err e, bool counts,
@@ -362,7 +378,7 @@ void guard_succeeded(struct guard *g, const struct guarded *who, bool elsewhere,
 	if (who->policy->breaker.enabled && !elsewhere)
 		tell_breaker_succeeded(g, who, now);
 	if (who->policy->coordinate && !elsewhere)
-		tell_pace(g, who, now, false, dur_sub(now, began) > SLOW);
+		tell_pace(g, who, now, false, is_slow(g, dur_sub(now, began)));
 	if (who->policy->budget.kind == BUDGET_TOKENS)
 		give_back(g, who, attempt > 1 ? g->paid : CLASS_NONE, 1);
 	if (attempt <= 1)

@@ -6,18 +6,27 @@
  *
  * up: attempts go. A failure that counts brings it down.
  * down: one probe at a time, a while after the one before failed; who asks meanwhile
- *     is parked. The right to probe ends after <probe_for>, so that nobody can die
- *     with it. A probe that succeeds begins the ramp.
- * ramp: at most a window of attempts are out: PACE_WINDOW at first, one more for each
- *     that succeeds, half for each that fails or took long, PACE_WINDOW_MAX at most.
- *     At the window's end (one out, and that failed) it is down again; at its full
- *     width it is up. Those that never report are forgotten after <probe_for>.
+ *     is parked. The while grows to about 0.3 s, and, slowly, to 1.5 s once it has been
+ *     down for a minute; never past the policy's max_delay. The right to probe ends
+ *     after <probe_for>, so that nobody can die with it. A probe that succeeds begins
+ *     the ramp.
+ * ramp: fresh calls, which come at the pace of the program, go as if it was up. Who had
+ *     to wait is let go in ticks of 100 ms, at most a window in each, and at most a
+ *     window is out: PACE_WINDOW at first, one more for each that succeeds,
+ *     PACE_WINDOW_MAX at most. The window halves, once in a tick, when an attempt fails
+ *     or took long; where one at a time is too much ticks become longer instead, up to
+ *     6.4 s, and after that half as long for each that succeeds. (Many machines that
+ *     know nothing of each other may each have few who wait: one in 100 ms from each of
+ *     them is more than a server has to spare.) A probe that took long begins the ramp
+ *     there. Three failures in a row, whosoever's: it is down again. A tick in which
+ *     nobody had to be parked: it is up. Those that never report are forgotten after
+ *     <probe_for>, once they fill the window.
  *
- * Results of attempts without a ticket (made when it was up, or by who does not take
- * part) count as what they say about the destination, not as part of a window.
+ * Results of attempts without a ticket (fresh ones, or of who does not take part) count
+ * as what they say about the destination; they do not widen the window.
  *
  * <now>: ns as in window.h. <probe_for>: ns, how long one attempt may take before its
- * place is given to another.
+ * place is given to another; more than a minute counts as one.
  */
 #ifndef LIBRETRY_POLICY_PACE_H
 #define LIBRETRY_POLICY_PACE_H
@@ -38,15 +47,16 @@ struct pace_asked {
 	int64_t until;   /* PACE_PARK: ask again then, ns */
 };
 
-/* May an attempt be made at <now>? Always, unless the policy coordinates. */
+/* May an attempt be made at <now>? Always, unless the policy coordinates. <fresh>: it is
+ * the first of its call, which has not been parked. */
 struct pace_asked pace_ask(const struct policy *p, uint64_t word, int64_t now,
-                           int64_t probe_for, uint64_t random);
+                           int64_t probe_for, bool fresh, uint64_t random);
 
 /* An attempt failed by an error that counts; <random>: 64 random bits. */
 uint64_t pace_failed(const struct policy *p, uint64_t word, int64_t now, uint16_t ticket,
                      uint64_t random);
 
-/* An attempt succeeded; <slow>: it took long for this destination. */
+/* An attempt succeeded; <slow>: it took long for this destination, so it stood in a line. */
 uint64_t pace_succeeded(const struct policy *p, uint64_t word, int64_t now, uint16_t ticket,
                         bool slow);
 

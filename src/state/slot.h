@@ -56,7 +56,7 @@ struct slot {
 	_Atomic uint64_t breaker_calls;
 	_Atomic uint64_t breaker_failures;
 	_Atomic uint64_t pace;       /* policy/pace */
-	_Atomic uint64_t pace_more;  /* room for a second word of it */
+	_Atomic uint64_t pace_more;  /* ns, what the quickest success took; 0: none yet */
 	_Atomic uint64_t hold;       /* ns, CLOCK_MONOTONIC, until which nobody may try
 	                              * ("libretry hold"); 0: no hold */
 	_Atomic uint64_t last_error; /* errno of the last failure; of a look-up the EAI
@@ -111,6 +111,7 @@ struct guard {
 	uint16_t breaker;   /* its ticket of the current attempt; 0: none */
 	uint16_t pace;      /* the same of the pace */
 	enum err_class paid; /* for what the budget gave the current retry; CLASS_NONE */
+	bool parked;        /* it had to wait for others */
 };
 
 #endif

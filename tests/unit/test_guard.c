@@ -298,7 +298,7 @@ START_TEST(one_probes_and_the_others_wait)
 	atomic_store(&w.slot.last_error, ECONNREFUSED);
 	atomic_store(&w.slot.pace, pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0));
 	w.clock += DUR_S;
-	probe = pace_ask(&p, atomic_load(&w.slot.pace), w.clock, 3 * DUR_S, 0);
+	probe = pace_ask(&p, atomic_load(&w.slot.pace), w.clock, 3 * DUR_S, false, 0);
 	ck_assert_int_eq(probe.answer, PACE_PROBE);
 	atomic_store(&w.slot.pace, probe.word);
 	/* Somebody else probes for 3 s, and is killed; then it is our turn. */
@@ -309,6 +309,71 @@ START_TEST(one_probes_and_the_others_wait)
 	ck_assert_uint_gt(counted(TALLY_PARKED), 10);
 	ck_assert_uint_eq(world_count(&w, EVENT_PARKED), 1);
 	ck_assert_int_eq(pace_state(atomic_load(&w.slot.pace), w.clock), PACE_RAMP);
+}
+END_TEST
+
+/* Is it slow? Then the ramp narrows. */
+static bool is_slow(int64_t took)
+{
+	struct guarded who = { .ops = &world_ops, .ctx = &w, .policy = &p, .dest = "db1:80",
+		               .op = OP_CONNECT, .attempt = 1 };
+	struct guard g = { .slot = NULL };
+	uint64_t down = pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0);
+	uint64_t ramp = pace_succeeded(&p, down, w.clock, PACE_NO_TICKET, false);
+
+	atomic_store(&w.slot.pace, ramp);
+	guard_open(&g, &who);
+	guard_succeeded(&g, &who, false, 1, 0, w.clock - took, w.clock);
+	return atomic_load(&w.slot.pace) != ramp;
+}
+
+/* Against the quickest so far: what stood in a line took longer. */
+START_TEST(slow_is_slower_than_the_quickest)
+{
+	begin();
+	p.coordinate = true;
+	ck_assert(!is_slow(700 * DUR_MS));
+	ck_assert(!is_slow(750 * DUR_MS));
+	ck_assert(!is_slow(5 * DUR_MS));
+	ck_assert(!is_slow(105 * DUR_MS));
+	ck_assert(is_slow(106 * DUR_MS));
+	ck_assert(is_slow(700 * DUR_MS));
+	/* Whatever somebody has left there. */
+	atomic_store(&w.slot.pace_more, UINT64_MAX);
+	ck_assert(!is_slow(5 * DUR_MS));
+	ck_assert(is_slow(106 * DUR_MS));
+	atomic_store(&w.slot.pace_more, 1);
+	ck_assert(is_slow(106 * DUR_MS));
+	ck_assert(!is_slow(5 * DUR_MS));
+	ck_assert(!is_slow(0));
+}
+END_TEST
+
+/* In the ramp a call that begins goes; one that had to wait asks for a place. */
+START_TEST(who_waited_asks_in_the_ramp)
+{
+	struct guarded who = { .ops = &world_ops, .ctx = &w, .policy = &p, .dest = "db1:80",
+		               .op = OP_CONNECT, .attempt = 1 };
+	struct guard g = { .slot = NULL }, fresh = { .slot = NULL };
+	enum reason reason;
+	uint64_t word;
+	int64_t until;
+
+	begin();
+	p.coordinate = true;
+	guard_open(&g, &who);
+	guard_open(&fresh, &who);
+	word = pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0);
+	atomic_store(&w.slot.pace, word);
+	ck_assert_int_eq(guard_ask(&g, &who, 1, w.clock, &until, &reason), GUARD_PARK);
+	word = pace_succeeded(&p, word, w.clock, PACE_NO_TICKET, false);
+	atomic_store(&w.slot.pace, word);
+	ck_assert_int_eq(guard_ask(&fresh, &who, 1, w.clock, &until, &reason), GUARD_GO);
+	ck_assert_uint_eq(fresh.pace, PACE_NO_TICKET);
+	ck_assert_int_eq(guard_ask(&fresh, &who, 2, w.clock, &until, &reason), GUARD_GO);
+	ck_assert_uint_ne(fresh.pace, PACE_NO_TICKET);
+	ck_assert_int_eq(guard_ask(&g, &who, 1, w.clock, &until, &reason), GUARD_GO);
+	ck_assert_uint_ne(g.pace, PACE_NO_TICKET);
 }
 END_TEST
 
@@ -460,6 +525,7 @@ UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_b
           &an_open_breaker_ends_retries, &an_open_breaker_goes_to_the_fallback,
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,
+          &slow_is_slower_than_the_quickest, &who_waited_asks_in_the_ramp,
           &who_waits_too_long_goes, &calls_to_unix_sockets_count, &a_hold_of_days_is_none,
           &who_waited_is_not_slow, &who_waited_has_the_rest_of_its_time,
           &a_probe_that_says_nothing, &observing_changes_nothing, &look_ups_are_another_matter)

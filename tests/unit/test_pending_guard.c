@@ -160,7 +160,7 @@ static uint16_t bring_down(void)
 	p.coordinate = true;
 	atomic_store(&w.slot.last_error, ECONNREFUSED);
 	word = pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0);
-	probe = pace_ask(&p, word, w.clock + DUR_S, 3 * DUR_S, 0);
+	probe = pace_ask(&p, word, w.clock + DUR_S, 3 * DUR_S, false, 0);
 	atomic_store(&w.slot.pace, probe.word);
 	w.clock += DUR_S;
 	return probe.ticket;
