@@ -37,12 +37,13 @@ TEST_EXTENSIONS = .sh .pt
 PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
 CLIENT_TESTS = addresses.sh badconf.sh blocking.sh eyeballs.sh fallback.sh heartbeat.sh lib.sh \
-	lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh stories.sh strace.sh \
-	twoaddr.sh wire.sh
+	lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh stories.sh \
+	strace.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \
 	tests/clients/src/client.js tests/clients/src/family.py tests/clients/src/heartbeat.js \
-	tests/clients/src/heartbeat.py tests/clients/src/pq_poll.c tests/clients/src/tcp.rs \
+	tests/clients/src/heartbeat.py tests/clients/src/pq_poll.c \
+	tests/clients/src/crowd.py tests/clients/src/shared.py tests/clients/src/tcp.rs \
 	tests/clients/src/tcp_timeout.rs
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
