@@ -236,7 +236,7 @@ START_TEST(no_log_in_the_programs_files)
 	const char *const logs[] = { "stderr", "fd:2", "fd:7", own_log };
 
 	snprintf(own_log, sizeof(own_log), "file:%s", getenv("TEST_LOG"));
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	for (size_t l = 0; l < ARRAY_LEN(logs); l++) {
 		for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
 			bool stays = !patterns[i].run;
@@ -336,7 +336,7 @@ START_TEST(closing_all_between_all_calls)
 	int status;
 	pid_t pid;
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	before = count_open();
 	children = count_in_child();
 	ck_assert_int_eq(connect_to(&dead), ECONNREFUSED);
@@ -363,7 +363,7 @@ START_TEST(without_a_free_descriptor)
 	int status;
 	pid_t pid;
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	listen_late(server, 100);
 	pid = fork();
 	if (pid == 0) {
@@ -467,7 +467,7 @@ START_TEST(exit_handlers)
 	int server = bound(&last_live);
 	pid_t pid;
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	ck_assert_int_eq(listen(server, 10), 0);
 	ck_assert_int_eq(pipe(pipes), 0);
 	pid = fork();
@@ -497,7 +497,7 @@ START_TEST(no_thread_is_made)
 	int status;
 	pid_t pid;
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	fail_everywhere();
 	d = opendir("/proc/self/task");
 	ck_assert_ptr_nonnull(d);

@@ -111,20 +111,6 @@ GUEST int64_t cpu_ms(void)
 	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
 }
 
-/* bound() at another loopback address: the .env has a policy for it. */
-GUEST int bound_at(const char *ip, struct sockaddr_in *sa)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(*sa);
-
-	memset(sa, 0, sizeof(*sa));
-	sa->sin_family = AF_INET;
-	must_eq(inet_pton(AF_INET, ip, &sa->sin_addr), 1);
-	must_eq(bind(fd, (struct sockaddr *)sa, sizeof(*sa)), 0);
-	must_eq(getsockname(fd, (struct sockaddr *)sa, &len), 0);
-	return fd;
-}
-
 /* A child that listens on <server> after <ms> and echoes what it gets. Call it
  * before the socket exists that the child shall not hold. */
 GUEST pid_t serve_late(int server, int ms)

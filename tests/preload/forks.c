@@ -119,7 +119,7 @@ START_TEST(fork_storm_among_retrying_threads)
 	int alike = 0;
 
 	bound(&dead);
-	bound_at(&brief, 2);
+	bound_at("127.0.0.2", &brief);
 	/* A child made while the configuration is being read goes without. */
 	connect_to(&brief);
 	for (intptr_t i = 0; i < THREADS; i++)
@@ -217,7 +217,7 @@ START_TEST(a_vfork_child_changes_nothing)
 	pid_t pid;
 	int fd = begin(&to, &server);
 
-	bound_at(&brief, 2);
+	bound_at("127.0.0.2", &brief);
 	pid = vfork();
 	if (pid == 0) {
 		struct pollfd p = { .events = POLLOUT, .fd = fd };
@@ -249,7 +249,7 @@ START_TEST(a_child_made_past_libc)
 	pid_t pid;
 	int fd = begin(&to, &server);
 
-	bound_at(&brief, 2);
+	bound_at("127.0.0.2", &brief);
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
 		struct pollfd p = { .events = POLLOUT, .fd = fd };
@@ -275,7 +275,7 @@ START_TEST(a_child_inherits_no_retry)
 	pid_t pid;
 	int fd = begin(&to, &server);
 
-	bound_at(&brief, 2);
+	bound_at("127.0.0.2", &brief);
 	pid = fork();
 	if (pid == 0) {
 		struct pollfd p = { .events = POLLOUT, .fd = fd };

@@ -41,17 +41,17 @@ GUEST void sleep_ms(int ms)
 		;
 }
 
-/* A bound TCP socket at 127.0.0.<host> that does not listen: connecting to it is
+/* A bound TCP socket at <ip> that does not listen: connecting to it is
  * refused, and nobody else can have the port. */
-GUEST int bound_at(struct sockaddr_in *sa, unsigned char host)
+GUEST int bound_at(const char *ip, struct sockaddr_in *sa)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(*sa);
 
 	memset(sa, 0, sizeof(*sa));
 	sa->sin_family = AF_INET;
-	sa->sin_addr.s_addr = htonl(0x7f000000U + host);
 	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(inet_pton(AF_INET, ip, &sa->sin_addr), 1);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)sa, sizeof(*sa)), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)sa, &len), 0);
 	return fd;
@@ -59,14 +59,14 @@ GUEST int bound_at(struct sockaddr_in *sa, unsigned char host)
 
 GUEST int bound(struct sockaddr_in *sa)
 {
-	return bound_at(sa, 1);
+	return bound_at("127.0.0.1", sa);
 }
 
 /* A TCP listener whose queue is full: the kernel drops further SYNs, and a
  * connect hangs. */
-GUEST int full_queue_at(struct sockaddr_in *sa, unsigned char host)
+GUEST int full_queue_at(const char *ip, struct sockaddr_in *sa)
 {
-	int server = bound_at(sa, host);
+	int server = bound_at(ip, sa);
 
 	ck_assert_int_eq(listen(server, 0), 0);
 	for (int i = 0; i < 3; i++) {
@@ -80,7 +80,7 @@ GUEST int full_queue_at(struct sockaddr_in *sa, unsigned char host)
 
 GUEST void full_queue(struct sockaddr_in *sa)
 {
-	full_queue_at(sa, 1);
+	full_queue_at("127.0.0.1", sa);
 }
 
 /* A child that listens on <fd> after <ms>, answers one connection with "ok"

@@ -235,7 +235,7 @@ START_TEST(a_jump_out_of_an_attempt_leaves_no_limit)
 	struct timeval own = { 77, 0 };
 	static int fd[2];
 
-	full_queue_at(&to, 3);
+	full_queue_at("127.0.0.3", &to);
 	signal(SIGALRM, jump);
 	for (volatile int i = 0; i < 2; i++) {
 		fd[i] = tcp_socket();
@@ -271,7 +271,7 @@ START_TEST(a_cancelled_attempt_leaves_no_limit)
 	pthread_t t;
 	void *result;
 
-	full_queue_at(&h.to, 3);
+	full_queue_at("127.0.0.3", &h.to);
 	h.fd = tcp_socket();
 	ck_assert_int_eq(pthread_create(&t, NULL, hangs, &h), 0);
 	while (atomic_load(&entered) < 1)
@@ -311,7 +311,7 @@ START_TEST(a_flag_is_looked_at_soon)
 	static const int signals[] = { SIGINT, SIGHUP, SIGQUIT, SIGTERM };
 	int64_t start = ms_now();
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		pid_t pid;
 		int status;
@@ -344,7 +344,7 @@ START_TEST(a_flag_is_looked_at_soon_in_threads)
 	int errors[4];
 	int64_t start = ms_now();
 
-	bound_at(&dead, 2);
+	bound_at("127.0.0.2", &dead);
 	signal(SIGTERM, set_flag);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, waits_long, &errors[i]), 0);
@@ -372,7 +372,7 @@ START_TEST(an_interrupted_connect_goes_on)
 {
 	struct sigaction act = { .sa_handler = count };
 	struct sockaddr_in to;
-	int server = full_queue_at(&to, 1);
+	int server = full_queue_at("127.0.0.1", &to);
 	int fd = tcp_socket();
 	int rc = -1;
 
@@ -405,7 +405,7 @@ START_TEST(a_restarted_connect_is_one_attempt)
 	struct timeval limit = { 0, 400000 };
 	int fd = tcp_socket();
 
-	full_queue_at(&to, 1);
+	full_queue_at("127.0.0.1", &to);
 	ck_assert_int_eq(sigaction(SIGALRM, &act, NULL), 0);
 	/* The program's own limit: from then on the kernel says EINTR in any case. */
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)), 0);
