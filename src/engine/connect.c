@@ -9,6 +9,9 @@
 #include "engine/retry.h"
 #include "engine/walk.h"
 
+/* What is left for a first attempt to a signal that asks for the program's attention. */
+#define HURRY (1 * DUR_S)
+
 /* One call under way: the target may move to another address of the name, or to
  * another place of the rule. */
 struct state {
@@ -73,6 +76,10 @@ static LR_NOINLINE int attempt(struct state *s, int last_error)
 	by_deadline = (cut != DUR_NONE || !first) && left < cut;
 	if (by_deadline)
 		cut = left;
+	if (s->r.hurry && first && HURRY < cut) {
+		by_deadline = true;
+		cut = HURRY;
+	}
 	limit = cut < own ? cut : own;
 	/* Nor what the program has set, unless some of it is gone. */
 	if (s->r.attempt == 1 && cut >= own && elapsed <= 0)
@@ -248,7 +255,7 @@ static LR_NOINLINE int run(struct state *s, int error)
 		s->identity = s->r.ops->identity(s->r.ctx, s->call->fd);
 		if (!retry_first(&s->r, &refusal) && !goes_elsewhere(s, refusal))
 			return refusal.code;
-		error = attempt(s, 0);
+		error = attempt(s, s->r.hurry ? refusal.code : 0);
 		if (error == 0)
 			return 0;
 	}

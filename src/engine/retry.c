@@ -168,8 +168,7 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	return true;
 }
 
-/* Sleeps out <wait>; true if all of it passed. */
-static bool sleep_out(struct retry *r, struct err error, int64_t wait)
+static enum wake sleep_for(struct retry *r, int64_t wait)
 {
 	int64_t start = r->ops->now(r->ctx);
 	enum wake wake = r->ops->wait(r->ctx, dur_add(start, wait));
@@ -177,7 +176,15 @@ static bool sleep_out(struct retry *r, struct err error, int64_t wait)
 
 	/* At least 1: a wait that a signal ends at once was a wait all the same. */
 	r->waited = dur_add(r->waited, slept > 0 ? slept : 1);
-	if (wake == WAKE_TIMEOUT && !r->ops->stopping(r->ctx))
+	return wake == WAKE_TIMEOUT && r->ops->stopping(r->ctx) ? WAKE_STOPPING : wake;
+}
+
+/* Sleeps out <wait>; true if all of it passed. */
+static bool sleep_out(struct retry *r, struct err error, int64_t wait)
+{
+	enum wake wake = sleep_for(r, wait);
+
+	if (wake == WAKE_TIMEOUT)
 		return true;
 	retry_end(r, error, wake == WAKE_INTERRUPTED ? REASON_INTERRUPTED : REASON_STOPPING);
 	return false;
@@ -231,12 +238,12 @@ enum guard_answer retry_ask(struct retry *r, struct err error, bool first, int64
 }
 
 /* Until the attempt may be made. */
-static bool wait_for_others(struct retry *r, struct err error, bool first)
+static bool wait_for_others(struct retry *r, struct err error)
 {
 	int64_t until;
 
 	for (;;) {
-		switch (retry_ask(r, error, first, &until)) {
+		switch (retry_ask(r, error, false, &until)) {
 		case GUARD_GO:
 			return true;
 		case GUARD_REFUSED:
@@ -261,23 +268,27 @@ enum guard_answer retry_first_ask(struct retry *r, struct err *e, int64_t *until
 	return e->code != 0 ? retry_ask(r, *e, true, until) : GUARD_GO;
 }
 
+/* A signal ends the wait of a first attempt, not the attempt: alone it would have been
+ * over before, or interrupted. */
 bool retry_first(struct retry *r, struct err *e)
 {
 	int64_t until;
+	enum guard_answer answer = retry_first_ask(r, e, &until);
 
-	switch (retry_first_ask(r, e, &until)) {
-	case GUARD_GO:
-		return true;
-	case GUARD_REFUSED:
-		return false;
-	case GUARD_PARK:
-		break;
+	while (answer == GUARD_PARK && !r->hurry) {
+		enum wake wake = sleep_for(r, dur_sub(until, r->ops->now(r->ctx)));
+
+		if (wake == WAKE_STOPPING) {
+			retry_end(r, *e, REASON_STOPPING);
+			return false;
+		}
+		r->hurry = wake == WAKE_INTERRUPTED;
+		if (!r->hurry)
+			answer = retry_ask(r, *e, true, &until);
 	}
-	if (!sleep_out(r, *e, dur_sub(until, r->ops->now(r->ctx))) ||
-	    !wait_for_others(r, *e, true))
-		return false;
-	r->attempt_began = r->ops->now(r->ctx);
-	return true;
+	if (r->waited > 0)
+		r->attempt_began = r->ops->now(r->ctx);
+	return answer != GUARD_REFUSED;
 }
 
 bool retry_after(struct retry *r, struct err error, int sys_errno)
@@ -287,7 +298,7 @@ bool retry_after(struct retry *r, struct err error, int sys_errno)
 	if (!retry_decide(r, error, sys_errno, &d) || !sleep_out(r, error, d.wait))
 		return false;
 	r->previous_wait = d.wait;
-	if (!wait_for_others(r, error, false))
+	if (!wait_for_others(r, error))
 		return false;
 	r->attempt++;
 	r->attempt_began = r->ops->now(r->ctx);

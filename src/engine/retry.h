@@ -35,6 +35,8 @@ struct retry {
 	bool detour;       /* if the breaker refuses, there is another place to go to:
 	                    * nothing is logged then */
 	bool parked;       /* that it waits for others has been logged */
+	bool hurry;        /* a signal has ended the wait for a first attempt: it is to
+	                    * be a short one */
 };
 
 /* "db1:5432", "[::1]:80", "/run/x.sock", "@name", "db1" (port < 0). <host>
@@ -62,8 +64,8 @@ enum guard_answer retry_ask(struct retry *r, struct err e, bool first, int64_t *
  * not. *e: the last failure that anybody saw, else .code 0. */
 enum guard_answer retry_first_ask(struct retry *r, struct err *e, int64_t *until);
 
-/* The first attempt of a policy that has a say in it: waits until it may be made.
- * False: it may not, hand *e to the program. */
+/* The first attempt of a policy that has a say in it: waits until it may be made, or until
+ * a signal (.hurry). False: it may not, hand *e to the program. */
 bool retry_first(struct retry *r, struct err *e);
 
 /* The same as retry_decide(), and waits if it is to be tried again. True: r->attempt has been

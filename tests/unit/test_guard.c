@@ -464,6 +464,34 @@ START_TEST(who_waited_has_the_rest_of_its_time)
 }
 END_TEST
 
+/* A server that is up is reached, whatever signals come meanwhile; one that says nothing
+ * does not keep the program from what the signal is about. */
+START_TEST(a_signal_lets_a_first_attempt_go)
+{
+	begin();
+	p.coordinate = true;
+	atomic_store(&w.slot.last_error, EHOSTUNREACH);
+	atomic_store(&w.slot.hold, (uint64_t)(w.clock + 20 * DUR_S));
+	w.wake_at = 3;
+	w.wake = WAKE_INTERRUPTED;
+	SCRIPT(0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_le(w.limits[0], DUR_S);
+	w.wait_count = w.calls = 0;
+	p.max_attempts = 1;
+	SCRIPT(EINPROGRESS);
+	ck_assert_int_eq(run(), EHOSTUNREACH);
+	ck_assert_uint_eq(w.calls, 1);
+	/* A signal that stops does. */
+	w.wait_count = w.calls = 0;
+	w.wake = WAKE_STOPPING;
+	ck_assert_int_eq(run(), EHOSTUNREACH);
+	ck_assert_uint_eq(w.calls, 0);
+	ck_assert_int_eq(last_reason(), REASON_STOPPING);
+}
+END_TEST
+
 /* A probe that says nothing in the end leaves its place to the next. */
 static void assert_free(void)
 {
@@ -523,4 +551,4 @@ UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_b
           &slow_is_slower_than_the_quickest, &who_waited_asks_in_the_ramp,
           &who_waits_too_long_goes, &calls_to_unix_sockets_count, &a_hold_of_days_is_none,
           &who_waited_is_not_slow, &who_waited_has_the_rest_of_its_time,
-          &a_probe_that_says_nothing, &observing_changes_nothing, &look_ups_are_another_matter)
+          &a_signal_lets_a_first_attempt_go, &a_probe_that_says_nothing, &observing_changes_nothing, &look_ups_are_another_matter)
