@@ -123,14 +123,27 @@ static bool is_tallied(const struct guarded *who)
 	return who->addr && who->addr->family != AF_UNIX && who->ops->first_calls;
 }
 
-/* The calls that were made since anything failed here, this one among them. The others
- * succeeded, or are under way; where nobody asks before they have not been told of. */
+/* How many calls may have given their token back, had anybody seen them succeed: of <n>
+ * that were tallied those before the present one, else as if there were one each second
+ * since the last failure. */
+static uint64_t unseen(const struct guard *g, const struct guarded *who, uint64_t n, int64_t now)
+{
+	int64_t last;
+
+	if (guard_wants_first(who->policy) && who->op == OP_CONNECT)
+		return 0;
+	if (is_tallied(who))
+		return n - (who->attempt <= 1);
+	last = (int64_t)atomic_load(&g->slot->last_failure);
+	return last > 0 && last < now ? (uint64_t)((now - last) / DUR_S) : 0;
+}
+
+/* The calls that were made since anything failed here, this one among them. */
 static void take_calls(struct guard *g, const struct guarded *who, int64_t now)
 {
 	const struct policy *p = who->policy;
-	bool first = who->attempt <= 1;
-	uint64_t n = first;
-	uint64_t recent = first;
+	uint64_t n = who->attempt <= 1;
+	uint64_t recent = n;
 
 	if (is_tallied(who))
 		n = who->ops->first_calls(who->ctx, who->addr, p->budget.ttl, &recent);
@@ -140,8 +153,8 @@ static void take_calls(struct guard *g, const struct guarded *who, int64_t now)
 	if (p->budget.kind == BUDGET_RATIO)
 		count(&g->slot->calls, now, p->budget.ttl,
 		      recent > WINDOW_MAX ? WINDOW_MAX : (uint32_t)recent);
-	else if (p->budget.kind == BUDGET_TOKENS && !guard_wants_first(p))
-		give_back(g, who, CLASS_NONE, n - first);
+	else if (p->budget.kind == BUDGET_TOKENS)
+		give_back(g, who, CLASS_NONE, unseen(g, who, n, now));
 }
 
 static enum breaker_answer ask_breaker(struct guard *g, const struct policy *p, int64_t now)

@@ -540,6 +540,16 @@ START_TEST(look_ups_are_another_matter)
 	ck_assert_str_eq(w.slot_of, "lookup:db:5432");
 	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
 	ck_assert_uint_eq(counted(TALLY_RECOVERED), 1);
+	/* Nobody sees those that succeed at once. */
+	p.budget.kind = BUDGET_TOKENS;
+	p.coordinate = true;
+	atomic_store(&w.slot.spent, 500);
+	w.clock += 30 * DUR_S;
+	l.began = w.clock;
+	SCRIPT(EAI_AGAIN);
+	w.calls = 0;
+	engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 }, &sys_errno);
+	ck_assert_uint_gt(w.calls, 1);
 }
 END_TEST
 
