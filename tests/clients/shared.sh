@@ -10,7 +10,7 @@
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-CASE_LIMIT=300
+CASE_LIMIT=400
 
 # shared CASE: in a /dev/shm of its own.
 shared()

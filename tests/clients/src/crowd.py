@@ -24,7 +24,7 @@ CALLER = os.path.join(TOOLS, "caller")
 RECORD = struct.Struct("qqiIii")
 MS = 1000000
 S = 1000 * MS
-SLACK = 1500 * MS  # what a loaded machine may add to a call
+SLACK = 1000 * MS  # what a loaded machine may add to a call
 
 
 def fail(why):
