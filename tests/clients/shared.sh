@@ -23,6 +23,18 @@ shared()
 	[ "$RC" -eq 0 ] || fail "$(tail -n 1 "$CASE_DIR/figures.out")"
 }
 
+# Programs and a library for 32 bit: LIBRETRY_SO32, LIBRARIES32 (folder of what it needs), RUN32
+# (what runs such programs, if the kernel does not).
+two_words()
+{
+	[ -n "${LIBRETRY_SO32:-}" ] || skip "no 32-bit library: LIBRETRY_SO32 is not set"
+	# The kernel's headers are those of 64 bit, where there is no gcc-multilib.
+	gcc -m32 -std=gnu11 -D_GNU_SOURCE -O2 -idirafter "/usr/include/$(gcc -print-multiarch)" \
+		"$CLIENTS/../tools/caller.c" -o "$CASE_DIR/caller32" -lpthread -lm ||
+		skip "no compiler for 32 bit"
+	shared two-words
+}
+
 dispatch "$@"
 : "${LIBRETRY:=$(dirname "$(dirname "$LIBRETRY_SO")")/libretry}"
 LIBRETRY=$(realpath "$LIBRETRY")
@@ -30,6 +42,7 @@ export LIBRETRY
 add_case killed-budget shared killed-budget
 add_case killed-breaker shared killed-breaker
 add_case killed-coordinated shared killed-coordinated
+add_case two-words two_words
 add_case curl-retry shared curl
 add_case half-open-probes shared probes
 # These have the machine for themselves.

@@ -3,8 +3,8 @@
 What shared.py is made of: a server that comes and goes, crowds of callers and what they
 wrote down, what is on the wire, what the command says.
 
-From the environment: LIBRETRY_SO, LIBRETRY (the command), TOOLS, CASE_DIR. In a network
-namespace and a /dev/shm of their own.
+From the environment: LIBRETRY_SO, LIBRETRY (the command), TOOLS, CASE_DIR; KEEP: keep a
+log. In a network namespace and a /dev/shm of their own.
 """
 
 import ctypes
@@ -57,16 +57,18 @@ def conf(name, **policy):
     return path
 
 
-def environment(config=None):
+def environment(config=None, library=None):
     env = {"PATH": os.environ["PATH"], "HOME": DIR, "LANG": "C.UTF-8"}
     if config:
-        env.update(LD_PRELOAD=os.environ["LIBRETRY_SO"], LIBRETRY_CONFIG=config,
+        env.update(LD_PRELOAD=library or os.environ["LIBRETRY_SO"], LIBRETRY_CONFIG=config,
                    LIBRETRY_LOG=f"file:{DIR}/log" if os.environ.get("KEEP") else "none")
+    if library and "LIBRARIES32" in os.environ:
+        env["LD_LIBRARY_PATH"] = os.environ["LIBRARIES32"]
     return env
 
 
-def start(config, *command, **more):
-    return subprocess.Popen([str(c) for c in command], env=environment(config),
+def start(config, *command, library=None, **more):
+    return subprocess.Popen([str(c) for c in command], env=environment(config, library),
                             **{"stdin": subprocess.DEVNULL, **more})
 
 

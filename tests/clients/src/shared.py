@@ -176,6 +176,42 @@ def killed_coordinated():
     killed("coordinated", budget={"scope": "user", "kind": "none"}, coordinate=True)
 
 
+# ---- programs of other words ----------------------------------------------
+
+@case
+def two_words():
+    """32- and 64-bit programs, of which nobody is killed: so all numbers are exact."""
+    config = conf("two-words", max_attempts=4, base_delay="20ms", max_delay="100ms",
+                  layering="ignore", budget={"scope": "user", "min_retries_per_second": 40})
+    server = Server()
+    wire = Wire(server.port)
+    server.serve()
+    server.switch([now() + i * 700 * MS for i in range(1, 121)])
+    path = {}
+    crowd = []
+    for name, library, program in (("64", None, CALLER),
+                                   ("32", os.environ.get("LIBRETRY_SO32"),
+                                    os.path.join(DIR, "caller32"))):
+        path[name] = os.path.join(DIR, f"words-{name}")
+        for how in ("block", "poll"):
+            run = os.environ.get("RUN32", "").split() if library else []
+            crowd.append(start(config, *run, program, "-n", 10, "--how", how, "--gap", 100,
+                               "--calls", 25, "--records", path[name], server.port,
+                               library=library))
+    wait_for(crowd, 90, "two words")
+    server.stop()
+    s, records = stats(server.port), [Records(p) for p in path.values()]
+    begun, failed = (sum(getattr(r, k) for r in records) for k in ("begun", "failed"))
+    print(f"64 and 32 bit: {records[0].begun} + {records[1].begun} calls, {records[0].failed} + "
+          f"{records[1].failed} failed; libretry stats: {s['calls']} calls, {s['gave_up']} "
+          f"failed, {s['retries']} retries, {s['recovered']} recovered; on the wire "
+          f"{len(wire.read())}", flush=True)
+    check(all(r.failed > 20 for r in records), "too little happened")
+    check(segment(), "there is no segment")
+    check(s["gave_up"] + s["passed"] == failed, "failed calls do not add up")
+    check(len(wire.times) == begun + s["retries"], "retries do not add up")
+
+
 # ---- retries that multiply ------------------------------------------------
 
 @case
