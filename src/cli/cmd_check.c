@@ -208,6 +208,7 @@ static void result(struct check *k, const struct config *c, const struct in_use 
 	out_member(&k->out, "mode", c->mode == MODE_OBSERVE ? "observe" : "retry");
 	show_rules(&k->out, c);
 	show_policies(&k->out, c);
+	show_limits(&k->out, c);
 	show_programs(&k->out, c);
 	show_faults(&k->out, c);
 	show_environment(&k->out, &k->env, k->rejected);

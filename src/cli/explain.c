@@ -185,7 +185,7 @@ static void find_limits(struct answer *a)
 	const struct policy *p = a->policy;
 	const struct socket_options *o = &p->socket;
 	bool local = a->d.addr && a->d.addr->family == AF_UNIX;
-	bool acts = !why_inert(a) && a->mode == MODE_RETRY;
+	bool acts = !a->inert && a->mode == MODE_RETRY;
 
 	syn_limits_read(&a->syn, "/proc/sys/net/ipv4");
 	/* Set also where nothing is retried. */
@@ -209,6 +209,7 @@ static void find_limits(struct answer *a)
 		a->how.attempt = local ? DUR_NONE : syn_time(&a->syn, &a->syns);
 	a->how.cuts = a->q->op != OP_LOOKUP;
 	a->how.first_free = a->q->op == OP_CONNECT;
+	a->how.parks = acts && p->coordinate;
 	a->how.once = a->off || !a->retried;
 	a->how.at_once = a->once;
 }
@@ -257,6 +258,7 @@ bool explain_answer(struct answer *a, const struct question *q)
 	find_rule(a);
 	find_program(a);
 	find_policy(a);
+	a->inert = why_inert(a) != NULL;
 	a->off = why_off(a);
 	find_error(a);
 	find_limits(a);

@@ -54,6 +54,7 @@ struct answer {
 	const struct policy *policy;
 	const char *policy_from; /* a clause */
 	enum mode mode;
+	bool inert;              /* the library does nothing at all */
 	const char *off;         /* why nothing is retried at all; NULL: it is */
 	bool retried;            /* --error: it is retried ... */
 	bool once;               /* ... once and at once */
@@ -80,6 +81,11 @@ bool explain_grace_holds(const struct answer *a);
 
 /* Prints it. */
 void explain_say(struct out *o, const struct answer *a);
+
+/* explain_guard.c: what is known and limited together with others. */
+void explain_guards(struct out *o, const struct answer *a);
+/* How many retries within its ttl a budget of kind ratio gives whatever the calls. */
+int64_t explain_floor(const struct budget *b);
 
 /* explain_time.c: what has to do with time. */
 void explain_times(struct out *o, const struct answer *a);

@@ -251,65 +251,6 @@ static void say_places(struct out *o, const struct answer *a)
 		           "that the rule does not hold for)");
 }
 
-static bool not_yet(enum place where, const char *name)
-{
-	const struct key *k = key_find(where, name);
-
-	return k && (k->flags & KEY_NOT_YET);
-}
-
-static void say_budget(struct out *o, const struct policy *p)
-{
-	static const char *const kinds[] = { "ratio", "tokens", "none" };
-	static const char *const scopes[] = { "process", "user", "host" };
-	bool idle = not_yet(PLACE_BUDGET, "kind");
-	char text[256];
-	struct fmt f;
-
-	fmt_init(&f, text, sizeof(text));
-	fmt_str(&f, kinds[p->budget.kind]);
-	if (p->budget.kind != BUDGET_NONE) {
-		fmt_char(&f, ' ');
-		fmt_ppm(&f, p->budget.ratio);
-		diag_format(&f, ", at least %u retries per second, ttl %t, scope %s",
-		            p->budget.min_retries_per_second, p->budget.ttl,
-		            scopes[p->budget.scope]);
-	}
-	fmt_end(&f);
-	out_member(o, "budget", text);
-	out_member_bool(o, "budget_acted_on", !idle);
-	if (p->max_attempts > 1)
-		out_say(o, "budget: %s%s", text, idle ? " (not acted on by this version)" : "");
-}
-
-static void say_breaker(struct out *o, const struct policy *p)
-{
-	const struct breaker *b = &p->breaker;
-	bool idle = not_yet(PLACE_BREAKER, "enabled");
-	char text[256];
-	struct fmt f;
-
-	fmt_init(&f, text, sizeof(text));
-	if (b->enabled) {
-		fmt_str(&f, "opens");
-		if (b->consecutive_failures)
-			diag_format(&f, " after %u failures in a row", b->consecutive_failures);
-		if (b->failure_ratio) {
-			fmt_str(&f, b->consecutive_failures ? ", or at a ratio of " : " at a ratio of ");
-			fmt_ppm(&f, b->failure_ratio);
-			diag_format(&f, " of at least %u calls in %t", b->minimum_calls, b->window);
-		}
-		diag_format(&f, ", for %t to %t", b->open_for, b->max_open_for);
-	} else {
-		fmt_str(&f, "off");
-	}
-	fmt_end(&f);
-	out_member(o, "breaker", text);
-	out_member_bool(o, "breaker_acted_on", !idle);
-	if (b->enabled)
-		out_say(o, "breaker: %s%s", text, idle ? " (not acted on by this version)" : "");
-}
-
 /* Whatever else is set and not acted on. */
 static void say_idle(struct out *o, const struct policy *p)
 {
@@ -364,8 +305,7 @@ void explain_say(struct out *o, const struct answer *a)
 	say_policy(o, a);
 	say_error(o, a);
 	say_places(o, a);
-	say_budget(o, a->policy);
-	say_breaker(o, a->policy);
+	explain_guards(o, a);
 	say_idle(o, a->policy);
 	say_notes(o, a);
 	say_tried(o, a);

@@ -179,6 +179,10 @@ static const char *total_text(const struct answer *a)
 		return "as long as that attempt";
 	if (!f->by_deadline)
 		return "all waits, and every attempt";
+	if (a->how.parks)
+		return a->how.cuts && !a->how.first_free
+		               ? "the deadline: attempts wait for others'"
+		               : "the deadline, as attempts wait for others', and one attempt";
 	if (!a->how.cuts)
 		return "the deadline, and one attempt";
 	return f->total > a->policy->deadline ? "the first attempt; the deadline does not cut it"
@@ -191,7 +195,8 @@ static void say_worst(struct out *o, const struct answer *a)
 		{ "part", "PART" }, { "time", "TIME" }, { "time_ns", NULL }, { "why", "WHY" }
 	};
 	const struct forecast *f = &a->f;
-	bool retries = !a->how.once && a->policy->max_attempts > 1;
+	bool retries = (!a->how.once && a->policy->max_attempts > 1) ||
+	               (a->how.parks && a->how.first_free);
 	char text[256];
 	struct fmt why;
 
@@ -218,6 +223,34 @@ static void say_worst(struct out *o, const struct answer *a)
 		out_say(o, "(the look-up of %s before it is an operation of its own, %s for each "
 		           "of its attempts: --op lookup)", a->d.host, text);
 	}
+}
+
+/* What the budget makes of many requests: <times> calls of each come here. */
+static void say_budgeted(struct out *o, const struct answer *a, uint64_t times)
+{
+	const struct budget *b = &a->policy->budget;
+	uint64_t floor = (uint64_t)explain_floor(b);
+	bool alone = b->scope == SCOPE_PROCESS;
+	char each[48], time[32];
+	int64_t calls;
+	struct fmt f;
+
+	if (a->f.attempts <= 1 || b->kind != BUDGET_RATIO ||
+	    __builtin_mul_overflow((int64_t)times, PPM + b->ratio, &calls) ||
+	    calls >= (int64_t)a->f.attempts * (int64_t)times * PPM)
+		return;
+	out_member_real(o, "calls_per_request_of_many", (double)calls / (double)PPM, 6);
+	fmt_init(&f, each, sizeof(each));
+	fmt_ppm(&f, calls);
+	fmt_end(&f);
+	fmt_init(&f, time, sizeof(time));
+	fmt_dur_exact(&f, b->ttl);
+	fmt_end(&f);
+	out_say(o, "  of many requests: %s each, and %" PRIu64 " calls besides in %s%s (budget)",
+	        each, floor, time, alone ? " for each process" : "");
+	if (a->q->replicas && alone)
+		out_say(o, "  the %u replicas have a budget each: %" PRIu64 " calls besides in all "
+		           "(scope)", a->q->replicas, floor * a->q->replicas);
 }
 
 static void say_amplification(struct out *o, const struct answer *a)
@@ -247,6 +280,7 @@ static void say_amplification(struct out *o, const struct answer *a)
 		out_say(o, "  %u replicas with one request each make %" PRIu64 " calls for %u "
 		           "requests: still %" PRIu64 "-fold per request", q->replicas, all,
 		        q->replicas, calls);
+	say_budgeted(o, a, amplify(1, q->outer, q->outer_count));
 	if (calls >= CALLS_MANY)
 		out_say(o, "  warning: %u or more; let one layer retry, and the others fail fast",
 		        CALLS_MANY);

@@ -68,6 +68,13 @@ void foresee(struct forecast *f, const struct policy *p, const struct foresight 
 		f->attempt = p->attempt_timeout;
 	see_retries(f, p, how, allowed);
 	f->by_deadline = false;
+	if (how->parks && (allowed > 1 || how->first_free)) {
+		f->by_deadline = true;
+		f->total = how->cuts && !how->first_free
+		                   ? p->deadline
+		                   : dur_add(p->deadline, f->attempt);
+		return;
+	}
 	if (how->cuts && allowed > 1) {
 		/* The last one is cut where the deadline ends, and not the first. */
 		sum = dur_add(f->waits, multiply(f->attempt, allowed));

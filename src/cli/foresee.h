@@ -35,6 +35,8 @@ struct foresight {
 	bool once;        /* no retry at all */
 	bool cuts;        /* attempt_timeout and the deadline hold (not for look-ups) */
 	bool first_free;  /* the deadline does not end the first attempt (a connect) */
+	bool parks;       /* attempts may have to wait for others', up to the deadline;
+	                     of a connect also the first */
 	int64_t attempt;  /* ns, of an attempt that nobody answers; DUR_NONE: no end */
 };
 

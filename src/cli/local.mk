@@ -3,7 +3,7 @@ bin_PROGRAMS += libretry
 libretry_SOURCES = \
 	src/cli/advise.c src/cli/advise.h \
 	src/cli/destarg.c src/cli/destarg.h \
-	src/cli/explain.c src/cli/explain.h src/cli/explain_say.c src/cli/explain_time.c \
+	src/cli/explain.c src/cli/explain.h src/cli/explain_guard.c src/cli/explain_say.c src/cli/explain_time.c \
 	src/cli/foresee.c src/cli/foresee.h \
 	src/cli/inuse.c src/cli/inuse.h \
 	src/cli/limits.c src/cli/limits.h \
@@ -31,7 +31,7 @@ libretry_SOURCES = \
 	src/cli/report_html.c src/cli/report_html.h src/cli/report_json.c \
 	src/cli/report_model.c src/cli/report_model.h src/cli/report_page.c \
 	src/cli/report_read.c src/cli/report_style.c \
-	src/cli/show.c src/cli/show.h \
+	src/cli/show.c src/cli/show.h src/cli/show_limits.c \
 	src/cli/sim.h src/cli/sim_budget.c src/cli/sim_budget.h src/cli/sim_budget_main.c \
 	src/cli/sim_call.c src/cli/sim_contention.c src/cli/sim_contention.h \
 	src/cli/sim_guard.c src/cli/sim_guard.h src/cli/sim_heap.c src/cli/sim_heap.h \

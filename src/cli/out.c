@@ -171,24 +171,42 @@ void out_cell_bool(struct out *o, bool value)
 		add_cell(o, value ? "yes" : "no", false);
 }
 
-void out_cell_real(struct out *o, double value, int decimals)
+/* "null" is for what is no finite number. */
+static void fmt_real(char *text, size_t size, double value, int decimals)
 {
-	char text[64];
 	size_t len;
 
 	if (!isfinite(value)) {
-		add_cell(o, NULL, true);
+		snprintf(text, size, "null");
 		return;
 	}
-	len = (size_t)snprintf(text, sizeof(text), "%.*f", decimals, value);
-	if (len >= sizeof(text)) {
-		snprintf(text, sizeof(text), "%.17g", value);
+	len = (size_t)snprintf(text, size, "%.*f", decimals, value);
+	if (len >= size) {
+		snprintf(text, size, "%.17g", value);
 	} else if (decimals > 0) {
 		while (text[len - 1] == '0')
 			len--;
 		text[text[len - 1] == '.' ? len - 1 : len] = '\0';
 	}
-	add_cell(o, text, true);
+}
+
+void out_member_real(struct out *o, const char *key, double value, int decimals)
+{
+	char text[64];
+
+	if (!o->json)
+		return;
+	fmt_real(text, sizeof(text), value, decimals);
+	json_key(o, key);
+	fputs(text, o->to);
+}
+
+void out_cell_real(struct out *o, double value, int decimals)
+{
+	char text[64];
+
+	fmt_real(text, sizeof(text), value, decimals);
+	add_cell(o, isfinite(value) ? text : NULL, true);
 }
 
 void out_cell_duration(struct out *o, int64_t ns)

@@ -50,6 +50,8 @@ void out_say(struct out *o, const char *format, ...) __attribute__((format(print
 void out_member(struct out *o, const char *key, const char *value);
 void out_member_int(struct out *o, const char *key, int64_t value);
 void out_member_bool(struct out *o, const char *key, bool value);
+/* As out_cell_real(). */
+void out_member_real(struct out *o, const char *key, double value, int decimals);
 
 /*
  * A table: begin, then the cells row by row, then end. People get <title> on a

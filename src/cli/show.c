@@ -21,7 +21,7 @@ static void cell_fmt(struct out *o, struct fmt *f)
 	out_cell(o, f->buf);
 }
 
-static void cell_source(struct out *o, struct source source)
+void show_source(struct out *o, struct source source)
 {
 	char text[TEXT_MAX];
 	struct fmt f;
@@ -142,7 +142,7 @@ void show_rules(struct out *o, const struct config *c)
 		char text[TEXT_MAX];
 		struct fmt f;
 
-		cell_source(o, r->source);
+		show_source(o, r->source);
 		out_cell(o, r->name);
 		out_cell(o, r->policy->name);
 		cell_figures(o, r->policy);
@@ -150,7 +150,7 @@ void show_rules(struct out *o, const struct config *c)
 		show_conditions(&f, r);
 		cell_fmt(o, &f);
 	}
-	cell_source(o, rest->source);
+	show_source(o, rest->source);
 	out_cell(o, NULL);
 	out_cell(o, rest->name);
 	cell_figures(o, rest);
@@ -246,7 +246,7 @@ void show_policies(struct out *o, const struct config *c)
 	for (unsigned i = 0; i < c->set.policy_count; i++) {
 		const struct policy *p = c->set.policies[i];
 
-		cell_source(o, p->source);
+		show_source(o, p->source);
 		out_cell(o, p->name);
 		cell_figures(o, p);
 		if (p->max_attempts <= 1) {
@@ -276,7 +276,7 @@ void show_programs(struct out *o, const struct config *c)
 		char text[TEXT_MAX];
 		struct fmt f;
 
-		cell_source(o, p->source);
+		show_source(o, p->source);
 		out_cell_bool(o, p->enabled);
 		if (p->mode_set)
 			out_cell(o, p->mode == MODE_OBSERVE ? "observe" : "retry");
@@ -363,7 +363,7 @@ void show_faults(struct out *o, const struct config *c)
 		char text[TEXT_MAX];
 		struct fmt f;
 
-		cell_source(o, t->source);
+		show_source(o, t->source);
 		out_cell(o, calls[t->op]);
 		fmt_init(&f, text, sizeof(text));
 		fmt_effect(&f, t);

@@ -21,6 +21,11 @@ XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 cd "$tmp" || exit 99
 failed=0
+# Not by a wrapper that looks for the right one each time; and none of its modules.
+python=
+for name in /usr/bin/python3 /usr/local/bin/python3 "$(command -v python3)"; do
+	[ ! -x "$name" ] || { python="$name -S"; break; }
+done
 
 pass() { echo "ok $1"; }
 fail() { echo "not ok $1: $2"; failed=1; }
@@ -200,6 +205,72 @@ timing() {
 	lacks "that is not many" "warning" out
 }
 
+# What those who call a destination have together.
+guards() {
+	cat >guards.conf <<-'END'
+		version = 1;
+		policies: {
+		  shared = { coordinate = true; layering = "yield";
+		             budget = { scope = "user"; ratio = 0.1; min_retries_per_second = 3;
+		                        ttl = "4s"; };
+		             breaker = { enabled = true; consecutive_failures = 3; open_for = "2s"; }; };
+		  tokens = { budget = { kind = "tokens"; scope = "host"; }; layering = "ignore"; };
+		};
+		destinations = (
+		  { host = "s"; policy = "shared"; },
+		  { host = "f"; policy = "shared"; fallback = "x:1"; },
+		  { host = "t"; policy = "tokens"; },
+		  { host = "n"; policy = "tokens"; override = { budget = { kind = "none"; }; }; } );
+	END
+	ex --config none --outer 3 --replicas 4 192.0.2.1:1
+	has "the budget" "budget: ratio 0.2 and 10 a second, over 10s" out
+	has "its bound" "in 10s at most 0.2 retries for each call, and 100 besides, by the threads" out
+	has "what it makes of many requests" "of many requests: 3.6 each, and 100 calls besides" out
+	has "a process has its own" "4 replicas have a budget each: 400 calls besides" out
+	has "layering" "layering: detect: if 3 calls in a row" out
+	lacks "no breaker" "breaker:" out
+	lacks "no coordination" "coordinate:" out
+	lacks "a hold is not heard" "hold:" out
+	LIBRETRY_STATS=shm ex --config none 192.0.2.1:1
+	has "it is by who counts" 'hold: "libretry hold" is heard: retries wait' out
+	ex --config guards.conf --replicas 4 s:1
+	has "a shared budget" "and 12 besides, by all programs of a user" out
+	lacks "which is one for all replicas" "have a budget each" out
+	has "the breaker" "breaker: opens after 3 failures in a row, for 2s" out
+	has "what it does" "while it is open calls fail at once with the last error" out
+	has "a call alone opens it" "its attempt 4 is refused" out
+	has "coordination" "coordinate: true, among all programs of a user" out
+	has "what that does" "the others, first ones too, wait for its result" out
+	has "and to the time" "the deadline, as attempts wait for others', and one attempt" out
+	has "layering that yields" "its further calls are not retried" out
+	ex --config guards.conf lookup s
+	has "a look-up is not refused" "while it is open nothing is retried" out
+	has "nor kept waiting at first" "other retries wait for its result" out
+	ex --config guards.conf f:1
+	has "a breaker with a fallback" "calls go to the fallback at once" out
+	lacks "is not opened by attempts there" "one call alone" out
+	LIBRETRY_MODE=observe ex --config guards.conf s:1
+	has "who only watches asks nobody" "(not asked)" out
+	ex --config guards.conf t:1
+	has "tokens" "100 retries (50 after time-outs) by all programs of a user (process.host" out
+	lacks "layering is ignored" "layering:" out
+	ex --config guards.conf n:1
+	has "none" "budget: none" out
+	lacks "which bounds nothing" "besides" out
+	[ -n "$python" ] || return
+	ex --json --config guards.conf s:1
+	is "the same in JSON" "user 12 4000000000 1.1 True True yield True" \
+		"$($python -c 'import json; d = json.load(open("out")); print(*(d[k] for k in (
+"scope", "budget_floor", "budget_ttl_ns", "calls_per_request_of_many",
+"breaker_opens_within_call", "coordinate", "layering", "hold_heard")))')"
+	"$LIBRETRY" check --json guards.conf >out
+	is "check has them" "shared user True yield opens after 3 failures in a row, for 2s to 5m" \
+		"$($python -c 'import json; print(*(r[k] for r in json.load(open("out"))["limits"]
+if r["policy"] == "shared" for k in ("policy", "scope", "coordinate", "layering", "breaker")))')"
+	"$LIBRETRY" check guards.conf >out
+	has "an override is a row" "guards.conf:13  tokens       host     none " out
+}
+
 grace() {
 	LIBRETRY_ATTEMPT_TIMEOUT=2s ends "a stop in time" 0 --config none --grace 3s 192.0.2.1:1
 	has "is told" "stop by SIGTERM: at most 2.1s; the 3s given suffice" out
@@ -238,6 +309,9 @@ for e in retries:
         faults.append("wait %d of attempt %s" % (e["wait_ns"], e["attempt"]))
 attempts = len([e for e in retries if e["event"] == "retry"]) + 1
 reason = ended[-1]["reason"] if ended else "none"
+# A retry that was waited for, and then refused.
+if reason == "breaker":
+    attempts = ended[-1]["attempts"]
 if attempts > said["attempts"] or (reason == "attempts" and attempts != said["attempts"]):
     faults.append("%d attempts, not %d" % (attempts, said["attempts"]))
 print("; ".join(faults) or "agree, %d, %s" % (attempts, reason))
@@ -254,7 +328,7 @@ agrees() {
 		"$TOOLS/connect_once" 127.0.0.1 1 >client 2>&1
 	LIBRETRY_CONFIG=$4 "$LIBRETRY" explain --json --exe "$TOOLS/connect_once" --error "$3" \
 		127.0.0.1:1 >said.json || fail "$1" "explain ended with $?"
-	got=$(python3 compare.py)
+	got=$($python compare.py)
 	# shellcheck disable=SC2254
 	case $got in
 	"agree, "$2) pass "$1" ;;
@@ -274,7 +348,7 @@ END
 }
 
 library() {
-	command -v python3 >/dev/null || { echo "skip library: no python3"; return; }
+	[ -n "$python" ] || { echo "skip library: no python3"; return; }
 	for jitter in proportional full equal additive decorrelated none; do
 		conf "$tmp/c" "jitter = \"$jitter\"; max_attempts = 7;"
 		agrees "jitter $jitter" "7, attempts" ECONNREFUSED "$tmp/c"
@@ -305,6 +379,13 @@ library() {
 	agrees "off for the program" "1, none" ECONNREFUSED "$tmp/c"
 	conf "$tmp/c" '' 'programs = ( { exe = "connect_once"; mode = "observe"; } );'
 	agrees "observe" "1, none" ECONNREFUSED "$tmp/c"
+	# Said: "one call alone opens it: its attempt 3 is refused", "2 besides".
+	conf "$tmp/c" 'breaker = { enabled = true; consecutive_failures = 2; };'
+	agrees "the breaker" "2, breaker" ECONNREFUSED "$tmp/c"
+	is "as it was said" "True" "$(sed -n 's/.*"breaker_opens_within_call": true.*/True/p' said.json)"
+	conf "$tmp/c" 'budget = { ratio = 0.0; min_retries_per_second = 1; ttl = "2s"; };'
+	agrees "the budget" "3, budget" ECONNREFUSED "$tmp/c"
+	has "its floor, as it was said" '"budget_floor": 2,' said.json
 	conf "$tmp/c" ''
 	LIBRETRY_POLICY=p LIBRETRY_MAX_ATTEMPTS=2 LIBRETRY_JITTER=full
 	export LIBRETRY_POLICY LIBRETRY_MAX_ATTEMPTS LIBRETRY_JITTER
@@ -316,6 +397,7 @@ words
 files
 rules
 timing
+guards
 grace
 library
 exit "$failed"

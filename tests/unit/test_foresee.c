@@ -50,6 +50,38 @@ START_TEST(default_policy)
 }
 END_TEST
 
+/* Attempts that wait for others' results do so up to the deadline; then the first one of
+ * a connect is made. */
+START_TEST(parked_attempts)
+{
+	struct policy p = builtin_default();
+	struct foresight how = { .attempt = DUR_S, .cuts = true, .first_free = true };
+
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, 7250 * DUR_MS);
+	how.parks = true;
+	foresee(&f, &p, &how);
+	ck_assert(f.by_deadline);
+	ck_assert_int_eq(f.total, 31 * DUR_S);
+	p.max_attempts = 1;
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, 31 * DUR_S);
+	/* A send has no first attempt that would be asked for. */
+	how.first_free = false;
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, DUR_S);
+	p.max_attempts = 5;
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, 30 * DUR_S);
+	how.cuts = false;
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, 31 * DUR_S);
+	p.deadline = DUR_NONE;
+	foresee(&f, &p, &how);
+	ck_assert_int_eq(f.total, DUR_NONE);
+}
+END_TEST
+
 /* Calls at 0 1 3 7 15 s and not at 0 1 2 4 8; six calls, 31 s. */
 START_TEST(published_schedules)
 {
@@ -229,5 +261,5 @@ START_TEST(amplification)
 }
 END_TEST
 
-UNIT_MAIN("foresee", &default_policy, &published_schedules, &the_deadline_ends_the_table,
-          &worst_cases, &not_retried, &agrees_with_the_library, &amplification)
+UNIT_MAIN("foresee", &default_policy, &parked_attempts, &published_schedules,
+          &the_deadline_ends_the_table, &worst_cases, &not_retried, &agrees_with_the_library, &amplification)
