@@ -12,7 +12,10 @@
 #include "log/sink.h"
 
 static const struct log_settings *current;
+/* How calls ended has a limit of its own: their retries, which are more, must not use it
+ * up, or an outage could not be counted from the log. */
 static struct flood flood;
+static struct flood outcomes;
 static uint32_t dropped;
 
 /* What descriptor 2 was at the start, and what the log's own one was. */
@@ -92,18 +95,29 @@ static int64_t monotonic(void)
 	return (int64_t)now.tv_sec * DUR_S + now.tv_nsec;
 }
 
+static bool is_outcome(enum event_kind kind)
+{
+	return kind == EVENT_RECOVERED || kind == EVENT_GAVE_UP || kind == EVENT_ABANDONED;
+}
+
+static uint32_t times(uint32_t burst, uint32_t n)
+{
+	return burst > UINT32_MAX / n ? UINT32_MAX : burst * n;
+}
+
 void log_emit(const struct event *e)
 {
 	const struct log_settings *s = settings();
 	struct flood_limit limit;
 	struct flood_held held;
 	int saved = errno; /* clock_gettime() may be another library's */
-	bool admitted;
+	bool admitted, outcome;
 
 	if (!wanted(s, event_level(e)))
 		return;
-	limit = (struct flood_limit){ s->burst, s->per };
-	admitted = flood_admit(&flood, &limit, e->dest ? e->dest : event_name(e->kind),
+	outcome = is_outcome(e->kind);
+	limit = (struct flood_limit){ outcome ? times(s->burst, LOG_OUTCOMES) : s->burst, s->per };
+	admitted = flood_admit(outcome ? &outcomes : &flood, &limit, e->dest ? e->dest : event_name(e->kind),
 	                       e->dest != NULL, monotonic(), &held);
 	if (held.lines > 0)
 		write_summary(s, &held);
@@ -123,12 +137,16 @@ void log_flush(void)
 		return;
 	while (flood_drain(&flood, &cursor, &held))
 		write_summary(s, &held);
+	cursor = 0;
+	while (flood_drain(&outcomes, &cursor, &held))
+		write_summary(s, &held);
 	errno = saved;
 }
 
 void log_postfork_child(void)
 {
 	flood_forget(&flood);
+	flood_forget(&outcomes);
 }
 
 uint32_t log_dropped(void)

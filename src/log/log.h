@@ -35,6 +35,10 @@ void log_configure(const struct log_settings *s);
  * save the work of filling in an event). */
 bool log_wants(enum log_level level);
 
+/* A destination may have so many times .burst lines about how calls ended (recovered,
+ * gave-up, abandoned); these and all others are limited apart. */
+#define LOG_OUTCOMES 10
+
 /* Renders and writes one line, subject to level and flood protection. May write
  * a second one: the summary of lines held back before. */
 void log_emit(const struct event *e);

@@ -21,7 +21,8 @@ struct log_settings {
 	int fd;                  /* LOG_TO_FD */
 	enum log_level level;
 	enum log_format format;
-	uint32_t burst; /* lines per destination ... */
+	uint32_t burst; /* lines per destination (about ends of calls: LOG_OUTCOMES times as
+	                 * many) ... */
 	int64_t per;    /* ... in this time (ns), then one summary */
 };
 

@@ -146,6 +146,57 @@ START_TEST(flood_is_held_and_summed_up)
 }
 END_TEST
 
+static void emit_end(enum event_kind kind, const char *dest)
+{
+	const struct event e = {
+		.kind = kind, .op = OP_CONNECT, .dest = dest, .attempts = 5,
+		.error = { ERR_ERRNO, ECONNREFUSED }, .reason = REASON_ATTEMPTS,
+	};
+
+	log_emit(&e);
+}
+
+/* An outage is counted by how calls ended; their retries do not use up these lines, and
+ * they are bounded as well. */
+START_TEST(ends_of_calls_have_a_limit_of_their_own)
+{
+	int fd = log_to_pipe(LOG_TEXT, 2, 3600 * DUR_S);
+
+	for (int i = 0; i < 12; i++)
+		emit("end:1");
+	emit_end(EVENT_RECOVERED, "end:1");
+	emit_end(EVENT_ABANDONED, "end:1");
+	for (int i = 0; i < 30; i++)
+		emit_end(EVENT_GAVE_UP, "end:1");
+	emit("end:1");
+	take(fd);
+	ck_assert_uint_eq(count(got, "retry op="), 2);
+	ck_assert_uint_eq(count(got, "recovered op="), 1);
+	ck_assert_uint_eq(count(got, "abandoned op="), 1);
+	ck_assert_uint_eq(count(got, "gave-up op="), 2 * LOG_OUTCOMES - 2);
+	log_flush();
+	take(fd);
+	ck_assert_uint_eq(count(got, "suppressed dest=end:1 lines=11\n"), 1);
+	ck_assert_uint_eq(count(got, "suppressed dest=end:1 lines=12\n"), 1);
+	ck_assert_uint_eq(count(got, "\n"), 2);
+	emit_end(EVENT_GAVE_UP, "end:1");
+	log_postfork_child();
+	log_flush();
+	ck_assert_str_eq(take(fd), "");
+}
+END_TEST
+
+/* The most that can be said is no number that wraps round. */
+START_TEST(ends_of_calls_without_a_limit)
+{
+	int fd = log_to_pipe(LOG_TEXT, UINT32_MAX / 2, 3600 * DUR_S);
+
+	for (int i = 0; i < 20; i++)
+		emit_end(EVENT_GAVE_UP, "end:2");
+	ck_assert_uint_eq(count(take(fd), "gave-up op="), 20);
+}
+END_TEST
+
 START_TEST(summary_comes_with_the_next_window)
 {
 	int fd = log_to_pipe(LOG_TEXT, 1, DUR_MS);
@@ -174,12 +225,12 @@ END_TEST
 
 START_TEST(lines_without_destination_are_counted_by_kind)
 {
-	const struct event e = { .kind = EVENT_GAVE_UP, .attempts = 5 };
+	const struct event e = { .kind = EVENT_RETRY, .attempt = 1 };
 	int fd = log_to_pipe(LOG_TEXT, 2, 3600 * DUR_S);
 
 	for (int i = 0; i < 5; i++)
 		log_emit(&e);
-	ck_assert_uint_eq(count(take(fd), "gave-up"), 2);
+	ck_assert_uint_eq(count(take(fd), "WARN retry"), 2);
 	/* The summary is told although its own level is below the setting. */
 	settings.level = LOG_ERROR_LEVEL;
 	log_flush();
@@ -323,7 +374,8 @@ START_TEST(threads_and_handlers_write_whole_lines)
 END_TEST
 
 UNIT_MAIN("log", &silent_until_configured, &level_decides, &stamps_time_and_process,
-          &flood_is_held_and_summed_up, &summary_comes_with_the_next_window,
+          &flood_is_held_and_summed_up, &ends_of_calls_have_a_limit_of_their_own,
+          &ends_of_calls_without_a_limit, &summary_comes_with_the_next_window,
           &lines_without_destination_are_counted_by_kind,
           &stderr_only_as_it_was_at_the_start, &reused_descriptor_number_is_left_alone,
           &child_does_not_tell_the_parents_counts, &threads_and_handlers_write_whole_lines)
