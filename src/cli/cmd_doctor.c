@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compat.h"
@@ -15,6 +16,7 @@
 #include "cli/out.h"
 #include "cli/preload_path.h"
 #include "cli/process.h"
+#include "cli/shared.h"
 #include "cli/surroundings.h"
 #include "cli/target.h"
 
@@ -29,6 +31,7 @@ struct doctor {
 	struct target target;
 	struct imports imports;
 	struct setup setup;
+	struct shared shared;
 	struct findings findings;
 	enum coverage verdict;
 	struct out out;
@@ -150,10 +153,21 @@ static void known_findings(struct doctor *d)
 
 static void look_at_setup(struct doctor *d, char *const *variables, const char *exe)
 {
+	struct shared_who who = { .uid = geteuid(), .self = !d->is_pid, .root = "" };
+	struct stat st;
 	struct env env;
 
 	env_snapshot(&env, variables, d->is_pid && d->process.secure);
 	setup_findings(&d->setup, &env, d->config, exe, d->grace, NULL, &d->findings);
+	if (d->is_pid) {
+		char *self = need_text("/proc/%s", d->subject);
+
+		if (stat(self, &st) == 0)
+			who.uid = st.st_uid;
+		who.root = d->process.root;
+		free(self);
+	}
+	shared_findings(&d->shared, d->setup.config, &who, &d->findings);
 }
 
 /* What holds for everything that is started here. */
@@ -303,6 +317,7 @@ static void show_facts(struct doctor *d)
 	snprintf(text, sizeof(text), d->setup.config->log.path[0] ? "%s:%s" : "%s", d->setup.log,
 	         d->setup.config->log.path);
 	fact(d, "log", "log", text);
+	shared_show(&d->shared, &d->out);
 	if (d->grace >= 0)
 		out_say(&d->out, "  %-14s %s", "stop",
 		        d->setup.term_stops

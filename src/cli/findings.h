@@ -99,6 +99,21 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	X(LOG, "log", PARTLY, \
 	  "the log cannot be written: nothing will be logged", \
 	  "correct the path or its permissions") \
+	X(SHARED_FOLDER, "shared-folder", PARTLY, \
+	  "/dev/shm cannot be used: nothing is shared, each process remembers for itself", \
+	  "mount a tmpfs there that the user may write to (a container: --tmpfs /dev/shm)") \
+	X(SHARED_ROOM, "shared-room", PARTLY, \
+	  "/dev/shm has no room for the shared memory: each process remembers for itself", \
+	  "make room there, or make it larger (a container: --shm-size)") \
+	X(SHARED_SEGMENT, "shared-segment", PARTLY, \
+	  "the shared memory cannot be used: each process remembers for itself", \
+	  "find out who put it there and remove it; the next failure makes it anew") \
+	X(SHARED_FULL, "shared-full", PARTLY, \
+	  "the shared memory is full: further destinations are neither limited nor counted", \
+	  "\"libretry stats --reset\" forgets those that are there") \
+	X(SHARED_GROUP, "shared-group", PARTLY, \
+	  "the user is not in the group of process.host_group, and shares nothing with it", \
+	  "add the user to the group, and log in again") \
 	X(GRACE, "grace", PARTLY, \
 	  "SIGTERM does not end the waits, and they can take longer than the grace period", \
 	  "put \"SIGTERM\" into process.stop_on, or set a shorter deadline") \
@@ -119,6 +134,21 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	X(CONFIG_WARNINGS, "config-warnings", COVERED, \
 	  "the configuration has warnings or unknown keys", \
 	  "see \"libretry check\"") \
+	X(SHARED_NO_GROUP, "shared-no-group", COVERED, \
+	  "a policy has scope = \"host\", and process.host_group is not set: it is shared among " \
+	  "the programs of one user only", \
+	  "set process.host_group, or scope = \"user\"") \
+	X(SHARED_DISK, "shared-disk", COVERED, \
+	  "/dev/shm is no tmpfs: what is shared may be written to a disk, and outlive a restart", \
+	  "mount a tmpfs there") \
+	X(SHARED_VERSION, "shared-version", COVERED, \
+	  "there is shared memory of another version of libretry: programs that use it share " \
+	  "nothing with those of this one", \
+	  "restart the programs that have the other one; then it can be removed") \
+	X(SHARED_PRIVATE, "shared-private", COVERED, \
+	  "this /dev/shm is not that of the whole machine: programs inside and outside of it " \
+	  "share nothing", \
+	  "to share, give the containers one (--ipc=host, or a volume at /dev/shm)") \
 	X(OTHER_PRELOAD, "other-preload", COVERED, "another library is preloaded too", NULL) \
 	X(SYSTEM_PRELOAD, "system-preload", COVERED, \
 	  "/etc/ld.so.preload preloads into every program", NULL) \

@@ -65,7 +65,7 @@ src/cli/wrapped.c: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/g
 libretry_SOURCES += \
 	src/cli/cmd_hold.c src/cli/cmd_stats.c \
 	src/cli/httpd.c src/cli/httpd.h \
-	src/cli/segment.c src/cli/segment.h \
+	src/cli/segment.c src/cli/segment.h src/cli/shared.c src/cli/shared.h \
 	src/cli/stats.h src/cli/stats_prom.c src/cli/stats_serve.c src/cli/stats_show.c \
 	src/cli/stats_take.c src/cli/stats_watch.c
 # Opened when it is needed; see httpd.h.

@@ -512,6 +512,103 @@ host() {
 	fi
 }
 
+# Shared memory, each time in a /dev/shm of its own.
+shared() {
+	judge "nothing is shared" covered ""
+	has "which is said" "shared memory  none" out
+	if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
+		skip "shared memory" "no mount namespaces"
+		return
+	fi
+	segment=/dev/shm/libretry-v1*-u0
+	cat >own-shm <<-END
+		#!/bin/sh
+		# own-shm HOW COMMAND [ARG...]
+		[ -n "\$OWN" ] || OWN=1 exec unshare -m "\$0" "\$@"
+		mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 99
+		make() { "$lr" hold 127.0.0.1:1 1h >/dev/null 2>&1; made=\$(echo $segment); }
+		case \$1 in
+		fresh) ;;
+		missing)
+			mkdir "$tmp/dev" && mount -t tmpfs tmpfs "$tmp/dev" && : >"$tmp/dev/null" &&
+				mount --bind /dev/null "$tmp/dev/null" &&
+				mount --rbind "$tmp/dev" /dev ;;
+		readonly) mount -o remount,ro /dev/shm ;;
+		room) head -c 900k /dev/zero >/dev/shm/other ;;
+		inodes) mount -o remount,nr_inodes=2 /dev/shm; : >/dev/shm/other ;;
+		disk) mkdir -p "$tmp/disk"; mount --bind "$tmp/disk" /dev/shm ;;
+		good) make ;;
+		link) make; mv \$made /dev/shm/x; ln -s x \$made ;;
+		mode) make; chmod 644 \$made ;;
+		owner) make; chown 65534 \$made ;;
+		name) make; ln \$made /dev/shm/x ;;
+		rubbish) make; echo rubbish >\$made ;;
+		folder) make; rm \$made; mkdir \$made ;;
+		full) make; printf '\\1' | dd of=\$made bs=1 seek=32 conv=notrunc 2>/dev/null ;;
+		version) make; cp -p \$made "\$(echo \$made | sed s/v1/v0/)" ;;
+		esac
+		shift
+		[ -z "\$EXEC" ] || exec "\$@"
+		"\$@"
+		status=\$?
+		ls /dev/shm >"$tmp/left" 2>/dev/null
+		exit \$status
+	END
+	chmod 755 own-shm
+	export LIBRETRY_STATS=shm
+	# how VERDICT REASON DETAIL
+	while read -r how verdict reason detail; do
+		as="./own-shm $how"
+		judge "shared memory: $how" "$verdict" "${reason#-}"
+		[ -z "$detail" ] || has "shared memory: $how: why" "$detail" out
+	done <<-'END'
+		fresh covered - (made at the first failure)
+		missing partly shared-folder No such file
+		readonly partly shared-folder Read-only file system
+		room partly shared-room KiB are left, and 181 are needed
+		inodes partly shared-room no inode is left
+		good covered - (1 of 256 places taken)
+		link partly shared-segment symbolic link
+		mode partly shared-segment its mode is not 0600
+		owner partly shared-segment another user
+		name partly shared-segment another name
+		rubbish partly shared-segment not one of this version
+		folder partly shared-segment not a regular file
+		full partly shared-full neither limited nor counted
+		version covered shared-version (libretry-v0
+	END
+	as="./own-shm fresh"
+	judge "a /dev/shm of our own" covered shared-private
+	is "looking makes nothing" "" "$(cat left)"
+	case $(mkdir -p disk; stat -f -c %T disk) in
+	tmpfs | ramfs) skip "a folder on a disk" "$tmp is none" ;;
+	*) as="./own-shm disk" && judge "a folder on a disk" covered shared-disk ;;
+	esac
+	unset LIBRETRY_STATS
+	as="./own-shm readonly"
+	judge "who shares nothing does not mind" covered ""
+	as=
+	printf 'version = 1;\npolicies: { default = { budget = { scope = "host"; }; }; };\n' >group.conf
+	judge "no group" covered shared-no-group -c group.conf
+	echo 'process = { host_group = "12345"; };' >>group.conf
+	as="./own-shm fresh"
+	judge "a group" covered "" -c group.conf
+	has "has its own" "libretry-v1le-g12345 (made" out
+	if command -v setpriv >/dev/null; then
+		chmod 644 group.conf
+		as="setpriv --reuid 65534 --regid 65534 --clear-groups"
+		judge "not one of the group" partly shared-group -c "$tmp/group.conf"
+	fi
+	as=
+	# A process that sees another /dev/shm than we do.
+	export LIBRETRY_STATS=shm EXEC=1
+	hold ./own-shm room "$lr" run --library "$so" ./probe hold
+	unset LIBRETRY_STATS EXEC
+	judge "a process with another /dev/shm" partly shared-room "$held"
+	has "is told of" "  shared-private: " out
+	release
+}
+
 usage() {
 	"$lr" doctor --nope >out 2>err
 	is "an unknown option" 2 $?
@@ -571,6 +668,7 @@ processes
 imports
 config
 host
+shared
 usage
 manual
 exit "$failed"
