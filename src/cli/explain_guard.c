@@ -170,8 +170,8 @@ static void say_coordinate(struct out *o, const struct answer *a)
 	out_say(o, "  while it is down one attempt at a time finds out whether it is back; "
 	           "%s wait for its result, up to their deadlines",
 	        has_first(a) ? "the others, first ones too," : "other retries");
-	out_say(o, "  then they come %u at a time, one more for each that succeeds, to %u",
-	        PACE_WINDOW, PACE_WINDOW_MAX);
+	out_say(o, "  then those that waited come in a ramp: %u, one more for each that succeeds, "
+	           "to %u", PACE_WINDOW, PACE_WINDOW_MAX);
 }
 
 static void say_layering(struct out *o, const struct answer *a)
