@@ -34,8 +34,8 @@ libretry_SOURCES = \
 	src/cli/show.c src/cli/show.h src/cli/show_limits.c \
 	src/cli/sim.h src/cli/sim_budget.c src/cli/sim_budget.h src/cli/sim_budget_main.c \
 	src/cli/sim_call.c src/cli/sim_contention.c src/cli/sim_contention.h \
-	src/cli/sim_guard.c src/cli/sim_guard.h src/cli/sim_heap.c src/cli/sim_heap.h \
-	src/cli/sim_herd.c \
+	src/cli/sim_heap.c src/cli/sim_heap.h \
+	src/cli/sim_herd.c src/cli/sim_host.c src/cli/sim_host.h \
 	src/cli/sim_legacy.c src/cli/sim_legacy.h src/cli/sim_legacy_main.c \
 	src/cli/sim_options.c src/cli/sim_options.h \
 	src/cli/sim_outage.c src/cli/sim_outage_main.c \

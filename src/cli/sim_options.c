@@ -16,7 +16,9 @@ static const char help[] =
 	"\n"
 	"  -p, --policy=LIST      policies to compare, with commas between them: names of\n"
 	"                         the configuration; none; seed (those of the published\n"
-	"                         simulation: none, fixed-100ms, backoff-40ms); jitters; or\n"
+	"                         simulation: none, fixed-100ms, backoff-40ms); jitters;\n"
+	"                         recovery (none, independent, budget-alone, all-at-once,\n"
+	"                         coordinated); or\n"
 	"                         NAME=base:40ms,mult:2,jitter:full,attempts:4\n"
 	"                         (default: none,default)\n"
 	"  -c, --config=FILE      the configuration with the policies\n"
@@ -40,7 +42,10 @@ static const char help[] =
 	"\n"
 	"World \"overload\": many clients, a server of limited capacity, one outage.\n"
 	"      --clients=N        (default: 1000; in \"contention\": 100)\n"
-	"      --shared           one budget and one breaker for all of them\n"
+	"      --hosts=N          machines that they are spread over; on each they share\n"
+	"                         budget, breaker and coordinated recovery (default: one\n"
+	"                         for each client)\n"
+	"      --shared           the same as --hosts=1\n"
 	"      --rate=N           calls a second (default: 800)\n"
 	"      --capacity=N       requests a second (default: 1000)\n"
 	"      --queue=N          requests in line (default: 1000)\n"
@@ -59,7 +64,8 @@ static const char help[] =
 	"  libretry simulate\n"
 	"  libretry simulate --policy seed,default --svg curves.svg\n"
 	"  libretry simulate --timeline outages.txt --config ./libretry.conf --policy db\n"
-	"  libretry simulate --world herd --clients 10000 --policy jitters\n";
+	"  libretry simulate --world herd --clients 10000 --policy jitters\n"
+	"  libretry simulate --world overload --policy recovery --hosts 10\n";
 
 static const char *const worlds[SIM_KINDS] = { "outage", "herd", "overload", "contention",
 	                                       "budget" };
@@ -109,6 +115,7 @@ static const struct spec {
 	{ "legacy-cursor", FORM_FLAG, TO(legacy), IN_OUTAGE, 0, 0, 0 },
 	{ "clients", FORM_COUNT, TO(clients), IN_HERD | IN_OVERLOAD | IN_CONTENTION, 1, 1000000,
 	  0 },
+	{ "hosts", FORM_COUNT, TO(hosts), IN_OVERLOAD, 1, 1000000, 0 },
 	{ "shared", FORM_FLAG, TO(shared), IN_OVERLOAD, 0, 0, 0 },
 	{ "rate", FORM_COUNT, TO(rate), IN_OVERLOAD, 1, 1000000, 0 },
 	{ "capacity", FORM_COUNT, TO(capacity), IN_OVERLOAD, 1, 1000000, 0 },
@@ -376,6 +383,11 @@ int sim_options_read(struct sim_options *o, int argc, char **argv)
 		if (given & 1u << i && (!has_meaning(&specs[i], o->world) ||
 		                        (o->legacy && !fits_legacy(&specs[i]))))
 			return EXIT_USAGE;
+	if (o->shared && o->hosts > 1) {
+		cli_say("simulate: --shared is --hosts=1, and --hosts=%llu is not (one of them)",
+		        (unsigned long long)o->hosts);
+		return EXIT_USAGE;
+	}
 	if (!o->latency && o->world == SIM_OUTAGE)
 		o->latency = 20 * DUR_MS;
 	return -1;

@@ -12,7 +12,7 @@ struct sim_options {
 	enum sim_kind world;
 	bool json;
 	bool legacy;          /* --legacy-cursor */
-	bool shared;          /* one budget and breaker for all clients */
+	bool shared;          /* as .hosts 1 */
 	const char *svg;      /* NULL: no picture */
 	const char *config;   /* --config */
 	const char **policy;  /* each --policy */
@@ -27,7 +27,7 @@ struct sim_options {
 	const char *timeline; /* NULL: drawn by .shape */
 	struct outage shape;
 	/* The others; 0: not said. */
-	uint64_t clients, rate, capacity, queue;
+	uint64_t clients, hosts, rate, capacity, queue;
 	int64_t window, timeout, duration;
 	int64_t down_from, down_to; /* -1: not said */
 };

@@ -6,21 +6,20 @@
 #include <stdlib.h>
 
 #include "cli/sim.h"
-#include "cli/sim_guard.h"
 #include "cli/sim_heap.h"
-#include "cli/sim_retry.h"
-#include "policy/classify.h"
+#include "cli/sim_host.h"
+#include "policy/pace.h"
 
-enum what { CALL_BEGINS, RETRY_BEGINS, ARRIVES, ANSWERED };
+enum what { CALL_BEGINS, ASKS, ARRIVES, ANSWERED };
 
-/* A call that is under way; when it is over its place is used again. */
+/* A call that is under way; when it is over its place is used again. They do not move:
+ * the engine has pointers into them. */
 struct call {
-	struct retry retry;
-	uint32_t group;
-	uint16_t ticket;     /* of the attempt under way */
-	enum err_class paid; /* the class of the failure before it */
-	uint32_t next_free;  /* of a free place */
+	struct sim_host_call call;
+	uint32_t next_free; /* of a free place */
 };
+
+#define CALLS_BLOCK 1024
 
 #define NO_CALL UINT32_MAX
 
@@ -30,13 +29,15 @@ struct world {
 	struct sim_clock clock;
 	struct prng arrivals;
 	struct sim_heap heap;
-	struct sim_guard *guards;
-	struct call *calls;
-	size_t call_count, call_room;
+	struct sim_host *hosts;
+	struct policy policy;
+	struct call **calls; /* in blocks of CALLS_BLOCK */
+	size_t call_count, block_count;
 	uint32_t free_call;
 	int64_t service;    /* ns per request */
 	int64_t busy_until; /* when the server has done all that it has taken */
 	int64_t patience;   /* ns that a client waits for an answer */
+	int64_t prompt;     /* ns that a call may take to be a prompt one */
 	bool restarted;     /* the server, after the outage */
 	struct sim_times latencies;
 	size_t step_room;
@@ -46,7 +47,7 @@ struct world {
 struct sim_overload sim_overload_default(void)
 {
 	return (struct sim_overload){ .clients = 1000,
-		                      .groups = 1000,
+		                      .hosts = 1000,
 		                      .rate = 800,
 		                      .capacity = 1000,
 		                      .queue = 1000,
@@ -83,48 +84,76 @@ static struct sim_overload_step *step(struct world *w, int64_t at)
 
 /* ------------------------------------------------------------------- calls -- */
 
+static struct call *call_of(const struct world *w, uint32_t id)
+{
+	return &w->calls[id / CALLS_BLOCK][id % CALLS_BLOCK];
+}
+
 static uint32_t call_new(struct world *w)
 {
 	uint32_t id = w->free_call;
 
 	if (id != NO_CALL) {
-		w->free_call = w->calls[id].next_free;
+		w->free_call = call_of(w, id)->next_free;
 		return id;
 	}
-	if (w->call_count == w->call_room) {
-		size_t room = w->call_room ? 2 * w->call_room : 1024;
-		struct call *calls = reallocarray(w->calls, room, sizeof(*calls));
+	if (w->call_count == w->block_count * CALLS_BLOCK) {
+		struct call **calls = reallocarray(w->calls, w->block_count + 1, sizeof(*calls));
 
-		if (!calls || room >= NO_CALL) {
-			w->calls = calls ? calls : w->calls;
+		w->calls = calls ? calls : w->calls;
+		if (!calls || w->call_count >= NO_CALL - CALLS_BLOCK ||
+		    !(calls[w->block_count] = calloc(CALLS_BLOCK, sizeof(**calls)))) {
 			w->failed = true;
 			return NO_CALL;
 		}
-		w->calls = calls;
-		w->call_room = room;
+		w->block_count++;
 	}
 	return (uint32_t)w->call_count++;
 }
 
 static void call_over(struct world *w, uint32_t id)
 {
-	w->calls[id].next_free = w->free_call;
+	call_of(w, id)->next_free = w->free_call;
 	w->free_call = id;
 }
 
-/* An attempt of call <id> sets off, unless the breaker is against it. */
-static void attempt_begins(struct world *w, uint32_t id)
+/* As if all who wait were woken by the first success. */
+static bool is_stampede(const struct world *w, const struct call *c)
 {
-	struct call *c = &w->calls[id];
-	struct sim_guard *g = &w->guards[c->group];
+	const struct slot *slot = c->call.guard.slot;
 
-	if (sim_guard_ask(g, w->o->policy, w->clock.now, w->patience, &c->ticket) ==
-	    BREAKER_REFUSED) {
-		w->r->refused_by_breaker++;
-		call_over(w, id);
-		return;
+	return w->o->at_once && slot && pace_state(atomic_load(&slot->pace), w->clock.now) == PACE_RAMP;
+}
+
+/* What came of asking whether an attempt of call <id> may be made. */
+static void asked(struct world *w, uint32_t id, enum guard_answer answer, int64_t until)
+{
+	struct call *c = call_of(w, id);
+
+	if (answer == GUARD_PARK && is_stampede(w, c)) {
+		sim_host_go(&c->call);
+		answer = GUARD_GO;
 	}
-	sim_heap_push(&w->heap, w->clock.now + w->o->latency, ARRIVES, id, 0);
+	switch (answer) {
+	case GUARD_GO:
+		sim_heap_push(&w->heap, w->clock.now + w->o->latency, ARRIVES, id, 0);
+		break;
+	case GUARD_PARK:
+		sim_heap_push(&w->heap, until, ASKS, id, 0);
+		break;
+	case GUARD_REFUSED:
+		w->r->refused_by_breaker += c->call.retry.ended == REASON_BREAKER;
+		call_over(w, id);
+		break;
+	}
+}
+
+static void asks(struct world *w, uint32_t id)
+{
+	int64_t until = 0;
+	enum guard_answer answer = sim_host_ask(&call_of(w, id)->call, &until);
+
+	asked(w, id, answer, until);
 }
 
 /* The next call: exponential gaps make the Poisson process. */
@@ -143,56 +172,47 @@ static void call_begins(struct world *w)
 	uint64_t client = (uint64_t)prng_below(prng_next(&w->arrivals), w->o->clients - 1);
 	struct sim_overload_step *s = step(w, w->clock.now);
 	uint32_t id = call_new(w);
-	struct call *c;
+	enum guard_answer answer;
+	int64_t until = 0;
 
 	schedule_next(w);
 	if (!s || id == NO_CALL)
 		return;
-	c = &w->calls[id];
-	c->group = (uint32_t)(client % w->o->groups);
-	c->paid = CLASS_NONE;
-	sim_retry_begin(&c->retry, &w->clock, w->o->policy);
 	w->r->calls++;
 	s->begun++;
-	sim_guard_call(&w->guards[c->group], w->o->policy, w->clock.now);
-	attempt_begins(w, id);
+	answer = sim_host_call(&call_of(w, id)->call, &w->hosts[client % w->o->hosts], &w->policy,
+	                       &until);
+	asked(w, id, answer, until);
 }
 
 static void attempt_failed(struct world *w, uint32_t id, int error)
 {
-	struct call *c = &w->calls[id];
-	struct sim_guard *g = &w->guards[c->group];
-	const struct policy *p = w->o->policy;
-	struct err e = { .domain = ERR_ERRNO, .code = error };
-	struct decision d;
+	struct sim_host_call *c = &call_of(w, id)->call;
+	int64_t until = 0;
 
-	sim_guard_failed(g, p, w->clock.now, c->ticket,
-	                 policy_retries(p, OP_CONNECT, e, 0, false), prng_next(&w->clock.random));
-	if (!sim_retry_failed(&c->retry, error, &d)) {
-		call_over(w, id);
+	if (sim_host_failed(c, error, &until)) {
+		sim_heap_push(&w->heap, until, ASKS, id, 0);
 		return;
 	}
-	if (!sim_guard_retry(g, p, w->clock.now, d.class)) {
-		w->r->refused_by_budget++;
-		call_over(w, id);
-		return;
-	}
-	c->paid = d.class;
-	sim_heap_push(&w->heap, c->retry.attempt_began, RETRY_BEGINS, id, 0);
+	w->r->refused_by_budget += c->retry.ended == REASON_BUDGET;
+	call_over(w, id);
 }
 
 static void attempt_succeeded(struct world *w, uint32_t id)
 {
-	struct call *c = &w->calls[id];
+	struct sim_host_call *c = &call_of(w, id)->call;
 	struct sim_overload_step *s = step(w, w->clock.now);
+	int64_t took = w->clock.now - c->retry.began;
 
 	if (!s)
 		return;
 	s->answered++;
-	step(w, c->retry.began)->succeeded++;
+	s = step(w, c->retry.began);
+	s->succeeded++;
+	s->prompt += took <= w->prompt;
 	w->r->succeeded++;
-	sim_times_add(&w->latencies, w->clock.now - c->retry.began);
-	sim_guard_succeeded(&w->guards[c->group], w->o->policy, w->clock.now, c->ticket, c->paid);
+	sim_times_add(&w->latencies, took);
+	sim_host_succeeded(c);
 	call_over(w, id);
 }
 
@@ -206,6 +226,7 @@ static int serve(struct world *w, int64_t *at)
 
 	if (now >= o->outage_from && now < o->outage_to) {
 		w->r->knocks++;
+		step(w, now)->knocks++;
 		return ECONNREFUSED;
 	}
 	if (now >= o->outage_to && !w->restarted) {
@@ -224,10 +245,19 @@ static int serve(struct world *w, int64_t *at)
 	return 0;
 }
 
+/* A retry gets no more time than the deadline leaves, as in engine/connect. */
+static int64_t patience_ends(const struct world *w, const struct retry *r)
+{
+	int64_t until = dur_add(r->attempt_began, w->patience);
+	int64_t deadline = dur_add(r->began, w->policy.deadline);
+
+	return r->attempt > 1 && deadline < until ? deadline : until;
+}
+
 static void arrives(struct world *w, uint32_t id)
 {
 	struct sim_overload_step *s = step(w, w->clock.now);
-	int64_t until = dur_add(w->calls[id].retry.attempt_began, w->patience);
+	int64_t until = patience_ends(w, &call_of(w, id)->call.retry);
 	int64_t at;
 	int error;
 
@@ -247,41 +277,50 @@ static void arrives(struct world *w, uint32_t id)
 
 /* ------------------------------------------------------------------ results -- */
 
+#define SECOND ((size_t)(DUR_S / SIM_OVERLOAD_STEP))
+
 static bool served_well(const struct sim_overload_step *from, size_t count)
 {
-	uint64_t begun = 0, succeeded = 0;
+	uint64_t begun = 0, prompt = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		begun += from[i].begun;
-		succeeded += from[i].succeeded;
+		prompt += from[i].prompt;
 	}
-	return begun > 0 && succeeded * 100 >= begun * 95;
+	return begun > 0 && prompt * 100 >= begun * 95;
 }
 
-#define SECOND ((size_t)(DUR_S / SIM_OVERLOAD_STEP))
-
-static double recovery_s(const struct world *w)
+static void recovery(const struct world *w)
 {
+	struct sim_overload_result *r = w->r;
 	int64_t end = w->o->outage_to;
 	size_t steps = (size_t)(w->o->duration / SIM_OVERLOAD_STEP);
 	size_t first = (size_t)((end + SIM_OVERLOAD_STEP - 1) / SIM_OVERLOAD_STEP);
 
 	if (w->o->outage_from >= end)
-		return 0;
-	for (size_t i = first; i + SECOND <= steps && i + SECOND <= w->r->step_count; i++)
-		if (served_well(&w->r->steps[i], SECOND))
-			return (double)((int64_t)i * SIM_OVERLOAD_STEP - end) / (double)DUR_S;
-	return -1;
+		return;
+	r->recovery_s = -1;
+	if (steps > r->step_count)
+		steps = r->step_count;
+	for (size_t i = first; i + SECOND <= steps; i += SECOND)
+		r->bad_s += !served_well(&r->steps[i], SECOND);
+	for (size_t i = first; i + 2 * SECOND <= steps; i++) {
+		if (!served_well(&r->steps[i], 2 * SECOND))
+			continue;
+		r->recovery_s = (double)((int64_t)i * SIM_OVERLOAD_STEP - end) / (double)DUR_S;
+		return;
+	}
 }
 
-static double peak_per_s(const struct sim_overload_result *r)
+/* The most in any second of what is counted at <offset> of a step. */
+static double peak_per_s(const struct sim_overload_result *r, size_t offset)
 {
 	uint64_t now = 0, most = 0;
 
 	for (size_t i = 0; i < r->step_count; i++) {
-		now += r->steps[i].attempts;
+		now += *(const uint32_t *)((const char *)&r->steps[i] + offset);
 		if (i >= SECOND)
-			now -= r->steps[i - SECOND].attempts;
+			now -= *(const uint32_t *)((const char *)&r->steps[i - SECOND] + offset);
 		most = now > most ? now : most;
 	}
 	return (double)most;
@@ -299,8 +338,9 @@ static void fill(struct world *w)
 	r->p50_ms = sim_times_quantile_ms(&w->latencies, 0.50);
 	r->p95_ms = sim_times_quantile_ms(&w->latencies, 0.95);
 	r->p99_ms = sim_times_quantile_ms(&w->latencies, 0.99);
-	r->peak_per_s = peak_per_s(r);
-	r->recovery_s = recovery_s(w);
+	r->peak_per_s = peak_per_s(r, offsetof(struct sim_overload_step, attempts));
+	r->knock_peak = peak_per_s(r, offsetof(struct sim_overload_step, knocks));
+	recovery(w);
 }
 
 static void happen(struct world *w, const struct sim_event *e)
@@ -310,8 +350,8 @@ static void happen(struct world *w, const struct sim_event *e)
 	case CALL_BEGINS:
 		call_begins(w);
 		break;
-	case RETRY_BEGINS:
-		attempt_begins(w, e->who);
+	case ASKS:
+		asks(w, e->who);
 		break;
 	case ARRIVES:
 		arrives(w, e->who);
@@ -325,6 +365,23 @@ static void happen(struct world *w, const struct sim_event *e)
 	}
 }
 
+/* The policy as it is here: no call is of a program that retries by itself. */
+static bool prepare(struct world *w, const struct sim_overload *o)
+{
+	w->policy = *o->policy;
+	w->policy.layering = LAYERING_IGNORE;
+	w->clock.random = sim_stream(o->seed, SIM_STREAM_JITTER, 0);
+	w->arrivals = sim_stream(o->seed, SIM_STREAM_WORLD, 0);
+	w->service = (int64_t)((double)DUR_S / o->capacity);
+	w->patience = o->timeout < w->policy.attempt_timeout ? o->timeout
+	                                                     : w->policy.attempt_timeout;
+	w->prompt = dur_add(2 * o->latency + w->service, SIM_OVERLOAD_PROMPT);
+	w->hosts = calloc(o->hosts, sizeof(*w->hosts));
+	for (unsigned i = 0; w->hosts && i < o->hosts; i++)
+		w->hosts[i].clock = &w->clock;
+	return w->hosts != NULL;
+}
+
 bool sim_overload(const struct sim_overload *o, struct sim_overload_result *r)
 {
 	struct world w = { .o = o, .r = r, .free_call = NO_CALL };
@@ -332,20 +389,17 @@ bool sim_overload(const struct sim_overload *o, struct sim_overload_result *r)
 	bool ok;
 
 	*r = (struct sim_overload_result){ 0 };
-	w.clock.random = sim_stream(o->seed, SIM_STREAM_JITTER, 0);
-	w.arrivals = sim_stream(o->seed, SIM_STREAM_WORLD, 0);
-	w.service = (int64_t)((double)DUR_S / o->capacity);
-	w.patience = o->timeout < o->policy->attempt_timeout ? o->timeout
-	                                                     : o->policy->attempt_timeout;
-	w.guards = calloc(o->groups, sizeof(*w.guards));
-	if (w.guards) {
+	ok = prepare(&w, o);
+	if (ok) {
 		schedule_next(&w);
 		while (!w.failed && sim_heap_pop(&w.heap, &e))
 			happen(&w, &e);
 		fill(&w);
+		ok = !w.failed && !w.heap.failed;
 	}
-	ok = w.guards && !w.failed && !w.heap.failed;
-	free(w.guards);
+	free(w.hosts);
+	for (size_t i = 0; i < w.block_count; i++)
+		free(w.calls[i]);
 	free(w.calls);
 	sim_heap_free(&w.heap);
 	sim_times_free(&w.latencies);

@@ -12,9 +12,9 @@
  *    less). The server does not see that nobody waits any more: it does the work all the
  *    same. This is what keeps an overload up when its cause has gone.
  *  - Requests that are in line when the outage begins are reset then.
- * Each failure is decided on by the engine that ships (engine/retry on a virtual clock),
- * then by the policy's budget, each attempt by its breaker (policy/budget, policy/breaker),
- * whose state .groups groups of clients keep: 1 = all share one, .clients = each its own.
+ * Each call is one of the engine that ships (cli/sim_host.h: engine/retry and
+ * engine/guard), on one of .hosts machines, whose clients remember budget, breaker and
+ * coordinated recovery together: 1 = all do, .clients = each for itself.
  */
 #ifndef LIBRETRY_CLI_SIM_OVERLOAD_H
 #define LIBRETRY_CLI_SIM_OVERLOAD_H
@@ -26,7 +26,9 @@
 struct sim_overload {
 	const struct policy *policy;
 	unsigned clients;    /* 1 to 1,000,000 */
-	unsigned groups;     /* 1 to clients */
+	unsigned hosts;      /* 1 to clients; clients are spread over them evenly */
+	bool at_once;        /* who waits for another's result is let go by the first
+	                      * success, without a ramp: what would come of that */
 	double rate;         /* calls per second, all clients together */
 	double capacity;     /* requests per second */
 	unsigned queue;      /* requests in line, the one in work included; at least 1 */
@@ -42,10 +44,13 @@ struct sim_overload_step {
 	uint32_t attempts;  /* that arrived at the server */
 	uint32_t begun;     /* calls that began */
 	uint32_t succeeded; /* those of .begun that succeeded in the end */
+	uint32_t prompt;    /* ... within SIM_OVERLOAD_PROMPT more than they take alone */
+	uint32_t knocks;    /* those of .attempts that met the outage */
 	uint32_t answered;  /* answers that reached somebody who still waited */
 };
 
 #define SIM_OVERLOAD_STEP (INT64_C(100000000)) /* 100 ms */
+#define SIM_OVERLOAD_PROMPT (INT64_C(500000000)) /* 500 ms */
 
 struct sim_overload_result {
 	uint64_t calls;          /* that began */
@@ -56,9 +61,12 @@ struct sim_overload_result {
 	double p50_ms, p95_ms, p99_ms, mean_ms; /* of calls that succeeded; NAN: none */
 	uint64_t knocks;         /* attempts that arrived during the outage */
 	double peak_per_s;       /* most attempts that arrived in any second */
+	double knock_peak;       /* ... of them in any second */
 	double recovery_s;       /* from the end of the outage until the calls that begin
-	                          * succeed again: the first second of which 95 % do. -1:
-	                          * never. 0 without an outage */
+	                          * are served again: the first two seconds on end of
+	                          * which 95 % succeed, and promptly. -1: never. 0 without
+	                          * an outage */
+	double bad_s;            /* seconds after the outage of whose calls fewer do */
 	uint64_t refused_by_budget, refused_by_breaker; /* calls that failed for that */
 	uint64_t stale;          /* requests that the server did for nobody */
 	struct sim_overload_step *steps; /* the run in steps of SIM_OVERLOAD_STEP */

@@ -14,7 +14,7 @@
 /* What the common figures have no place for. */
 struct extra {
 	double recovery; /* s; INFINITY: never */
-	double stale, budget, breaker;
+	double bad, knock_peak, stale, budget, breaker;
 };
 
 struct overload {
@@ -29,7 +29,7 @@ static bool set_world(struct sim_overload *w, const struct sim_options *o)
 {
 	*w = sim_overload_default();
 	w->clients = o->clients ? (unsigned)o->clients : w->clients;
-	w->groups = o->shared ? 1 : w->clients;
+	w->hosts = o->hosts ? (unsigned)o->hosts : o->shared ? 1 : w->clients;
 	w->rate = o->rate ? (double)o->rate : w->rate;
 	w->capacity = o->capacity ? (double)o->capacity : w->capacity;
 	w->queue = o->queue ? (unsigned)o->queue : w->queue;
@@ -39,6 +39,11 @@ static bool set_world(struct sim_overload *w, const struct sim_options *o)
 	if (o->down_from >= 0) {
 		w->outage_from = o->down_from;
 		w->outage_to = o->down_to;
+	}
+	if (w->hosts > w->clients) {
+		cli_say("simulate: --hosts: %u are more than there are clients, %u (fewer)", w->hosts,
+		        w->clients);
+		return false;
 	}
 	/* One call after another of each would be millions of them. */
 	if (w->rate * (double)w->duration / (double)DUR_S > 1e7) {
@@ -64,6 +69,7 @@ static void run_one(struct overload *v, size_t policy, size_t run)
 	size_t at = policy * v->study.runs + run;
 
 	world.policy = &v->study.policies->list[policy].policy;
+	world.at_once = v->study.policies->list[policy].at_once;
 	world.seed = v->study.options->seed + run;
 	if (!sim_overload(&world, &r))
 		need(NULL);
@@ -74,9 +80,12 @@ static void run_one(struct overload *v, size_t policy, size_t run)
 		.failures = r.calls - r.succeeded, .calls = r.attempts,
 		.peak_per_s = r.peak_per_s, .wasted = r.knocks, .fail_ms = NAN
 	};
-	v->extras[at] = (struct extra){ r.recovery_s < 0 ? INFINITY : r.recovery_s,
-		                        (double)r.stale, (double)r.refused_by_budget,
-		                        (double)r.refused_by_breaker };
+	v->extras[at] = (struct extra){ .recovery = r.recovery_s < 0 ? INFINITY : r.recovery_s,
+		                        .bad = r.bad_s,
+		                        .knock_peak = r.knock_peak,
+		                        .stale = (double)r.stale,
+		                        .budget = (double)r.refused_by_budget,
+		                        .breaker = (double)r.refused_by_breaker };
 	if (run == 0)
 		keep_load(v, policy, &r);
 	sim_overload_free(&r);
@@ -129,18 +138,26 @@ static void cell_recovery(struct out *out, const struct overload *v, size_t poli
 	out_cell(out, text);
 }
 
+static void cell_extra(struct out *out, const struct overload *v, size_t policy, size_t offset,
+                       int places)
+{
+	size_t never;
+
+	out_cell_real(out, extra_mean(v, policy, offset, &never), places);
+}
+
 static void table(struct out *out, const struct overload *v)
 {
 	static const struct out_column columns[] = {
 		{ "policy", "POLICY" }, { "success", NULL }, { NULL, "SUCCESS %" },
 		{ "attempts", NULL }, { NULL, "ATTEMPTS" }, { "mean_ms", NULL }, { "p50_ms", "P50" },
 		{ "p95_ms", "P95" }, { "p99_ms", "P99" }, { "failures", "FAILURES" },
-		{ "peak_per_s", "PEAK/S" }, { "wasted", "WASTED" }, { "recovery_s", NULL },
-		{ NULL, "RECOVERS AFTER" }, { "stale", "FOR NOBODY" }, { "by_budget", "BY BUDGET" },
-		{ "by_breaker", "BY BREAKER" }
+		{ "peak_per_s", "PEAK/S" }, { "wasted", "KNOCKS" },
+		{ "knock_peak_per_s", "KNOCK PEAK/S" }, { "recovery_s", NULL },
+		{ NULL, "RECOVERS AFTER" }, { "bad_s", "BAD SECONDS" }, { "stale", "FOR NOBODY" },
+		{ "by_budget", "BY BUDGET" }, { "by_breaker", "BY BREAKER" }
 	};
 	const struct sim_study *s = &v->study;
-	size_t never;
 
 	out_table(out, "policies", NULL, columns, ARRAY_LEN(columns));
 	for (size_t p = 0; p < s->policies->count; p++) {
@@ -159,10 +176,12 @@ static void table(struct out *out, const struct overload *v)
 		out_cell_real(out, sim_study_stat(s, p, sim_failures).mean, 0);
 		out_cell_real(out, sim_study_stat(s, p, sim_peak).mean, 0);
 		out_cell_real(out, sim_study_stat(s, p, sim_wasted).mean, 0);
+		cell_extra(out, v, p, offsetof(struct extra, knock_peak), 0);
 		cell_recovery(out, v, p);
-		out_cell_real(out, extra_mean(v, p, offsetof(struct extra, stale), &never), 0);
-		out_cell_real(out, extra_mean(v, p, offsetof(struct extra, budget), &never), 0);
-		out_cell_real(out, extra_mean(v, p, offsetof(struct extra, breaker), &never), 0);
+		cell_extra(out, v, p, offsetof(struct extra, bad), 1);
+		cell_extra(out, v, p, offsetof(struct extra, stale), 0);
+		cell_extra(out, v, p, offsetof(struct extra, budget), 0);
+		cell_extra(out, v, p, offsetof(struct extra, breaker), 0);
 	}
 	out_table_end(out);
 }
@@ -175,15 +194,20 @@ static void words(struct out *out, const struct overload *v)
 	out_say(out, "In words:");
 	for (size_t p = 0; p < s->policies->count; p++) {
 		const char *name = s->policies->list[p].policy.name;
-		size_t never;
+		size_t never, bad_never;
 		double after = extra_mean(v, p, offsetof(struct extra, recovery), &never);
 		double success = 100 * sim_study_stat(s, p, sim_success).mean;
 		double attempts = sim_study_stat(s, p, sim_attempts).mean;
+		double later = extra_mean(v, p, offsetof(struct extra, bad), &bad_never) - after;
 
 		if (never)
 			out_say(out, "  %s: %.2f %% succeed, with %.2f attempts each; in %zu of %zu runs "
-			        "the overload outlasts the outage to the end.", name, success,
-			        attempts, never, s->runs);
+			        "there is no recovery to the end.", name, success, attempts, never,
+			        s->runs);
+		else if (later > 2)
+			out_say(out, "  %s: %.2f %% succeed, with %.2f attempts each; all is well %.1f s "
+			        "after the outage, and then not for another %.0f s.", name, success,
+			        attempts, after, later);
 		else if (after < 0.05)
 			out_say(out, "  %s: %.2f %% succeed, with %.2f attempts each; all is well as "
 			        "soon as the outage is over.", name, success, attempts);
@@ -193,18 +217,31 @@ static void words(struct out *out, const struct overload *v)
 	}
 }
 
+/* Returns <text>. */
+static const char *sharing(const struct sim_overload *w, char *text, size_t size)
+{
+	if (w->hosts == 1)
+		snprintf(text, size, "one for all clients");
+	else if (w->hosts == w->clients)
+		snprintf(text, size, "each client its own");
+	else
+		snprintf(text, size, "one on each of %u hosts", w->hosts);
+	return text;
+}
+
 static void preamble(struct out *out, const struct overload *v)
 {
 	const struct sim_overload *w = &v->world;
 	double from = (double)w->outage_from / (double)DUR_S;
 	double to = (double)w->outage_to / (double)DUR_S;
+	char text[64];
 
 	out_say(out, "%u clients make %.0f calls a second for %.3g s; the server does %.0f a second, up "
 	        "to %u wait in line,", w->clients, w->rate, (double)w->duration / (double)DUR_S,
 	        w->capacity, w->queue);
-	out_say(out, "a client waits %.3g s for an answer. The server is down from %.3g s to %.3g s. "
-	        "Budget and breaker: %s.", (double)w->timeout / (double)DUR_S, from, to,
-	        w->groups == 1 ? "one for all clients" : "each client its own");
+	out_say(out, "a client waits %.3g s for an answer. The server is down from %.3g s to %.3g s.",
+	        (double)w->timeout / (double)DUR_S, from, to);
+	out_say(out, "Budget, breaker, coordination: %s.", sharing(w, text, sizeof(text)));
 	out_say(out, "%zu run%s, seed%s from %" PRIu64 ".", v->study.runs, v->study.runs > 1 ? "s" : "",
 	        v->study.runs > 1 ? "s" : "", v->study.options->seed);
 }
@@ -226,12 +263,12 @@ static bool draw(const struct overload *v)
 	                         .base = v->world.rate,
 	                         .outages = &outage,
 	                         .outage_count = outage.end > outage.start };
-	char subtitle[200], title[128];
+	char subtitle[200], title[128], text[64];
 	bool good;
 
-	snprintf(subtitle, sizeof(subtitle), "%u clients, %.0f calls/s, a server for %.0f/s; budget and "
-	         "breaker: %s", v->world.clients, v->world.rate, v->world.capacity,
-	         v->world.groups == 1 ? "one for all" : "each client its own");
+	snprintf(subtitle, sizeof(subtitle), "%u clients, %.0f calls/s, a server for %.0f/s; what they "
+	         "remember: %s", v->world.clients, v->world.rate, v->world.capacity,
+	         sharing(&v->world, text, sizeof(text)));
 	snprintf(title, sizeof(title), "Attempts per second that reach the server, seed %" PRIu64,
 	         s->options->seed);
 	plot.subtitle = subtitle;

@@ -80,7 +80,31 @@ static void make_jitter(struct policy *p, enum sim_kind world)
 	}
 }
 
-enum { WORD_SEED = 1, WORD_JITTERS = 2, WORD_NO_WAIT = 4 };
+/* Backoff as published figures of recovery have it. */
+static void make_independent(struct policy *p, enum sim_kind world)
+{
+	(void)world;
+	p->backoff.jitter = JITTER_FULL;
+	p->max_attempts = 100;
+	p->budget.kind = BUDGET_NONE;
+}
+
+static void make_budget(struct policy *p, enum sim_kind world)
+{
+	make_independent(p, world);
+	p->budget.kind = BUDGET_RATIO;
+}
+
+static void make_coordinated(struct policy *p, enum sim_kind world)
+{
+	make_budget(p, world);
+	p->budget.scope = SCOPE_USER;
+	p->coordinate = true;
+}
+
+enum {
+	WORD_SEED = 1, WORD_JITTERS = 2, WORD_NO_WAIT = 4, WORD_RECOVERY = 8, WORD_AT_ONCE = 16
+};
 
 static const struct word {
 	const char *name;
@@ -89,7 +113,7 @@ static const struct word {
 	int64_t ratio;   /* ppm; 0: the built-in one */
 	unsigned groups; /* that it belongs to */
 } words[] = {
-	{ "none", make_none, 0, 0, WORD_SEED },
+	{ "none", make_none, 0, 0, WORD_SEED | WORD_RECOVERY },
 	{ "fixed-100ms", make_fixed, 0, 0, WORD_SEED },
 	{ "backoff-40ms", make_backoff, 0, 0, WORD_SEED },
 	{ "no-jitter", make_jitter, JITTER_NONE, 0, WORD_JITTERS },
@@ -98,28 +122,40 @@ static const struct word {
 	{ "proportional", make_jitter, JITTER_PROPORTIONAL, 0, WORD_JITTERS },
 	{ "additive", make_jitter, JITTER_ADDITIVE, 3 * PPM / 10, WORD_JITTERS },
 	{ "decorrelated", make_jitter, JITTER_DECORRELATED, 0, WORD_JITTERS },
+	{ "independent", make_independent, 0, 0, WORD_RECOVERY },
+	{ "budget-alone", make_budget, 0, 0, WORD_RECOVERY },
+	{ "all-at-once", make_coordinated, 0, 0, WORD_RECOVERY | WORD_AT_ONCE },
+	{ "coordinated", make_coordinated, 0, 0, WORD_RECOVERY },
 	{ "no-wait", make_jitter, JITTER_NONE, 0, WORD_NO_WAIT },
 };
 
-static void add_word(struct sim_policies *s, const struct word *w)
+static struct policy policy_of(const struct word *w, enum sim_kind world)
 {
 	struct policy p = builtin_default();
-	struct sim_policy *new;
 
-	if (find(s, w->name))
-		return;
 	if (w->make == make_jitter) {
 		p.backoff.jitter = w->jitter;
 		if (w->ratio)
 			p.backoff.jitter_ratio = w->ratio;
 	}
-	w->make(&p, s->world);
+	w->make(&p, world);
 	if (w->groups & WORD_NO_WAIT) {
 		/* No policy can say "never wait"; a list of one zero does. */
 		p.backoff.schedule_len = 1;
 		p.backoff.schedule[0] = 0;
 	}
+	return p;
+}
+
+static void add_word(struct sim_policies *s, const struct word *w)
+{
+	struct policy p = policy_of(w, s->world);
+	struct sim_policy *new;
+
+	if (find(s, w->name))
+		return;
 	new = add(s, w->name, &p);
+	new->at_once = w->groups & WORD_AT_ONCE;
 	new->endless = w->make == make_jitter && s->world == SIM_CONTENTION;
 	new->no_wait = w->groups & WORD_NO_WAIT;
 }
@@ -133,6 +169,8 @@ static bool add_group(struct sim_policies *s, const char *name)
 		group = WORD_SEED;
 	else if (strcmp(name, "jitters") == 0)
 		group = WORD_JITTERS;
+	else if (strcmp(name, "recovery") == 0)
+		group = WORD_RECOVERY;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (!(words[i].groups & group) && strcmp(words[i].name, name) != 0)
 			continue;
@@ -168,6 +206,7 @@ static bool unknown_policy(const struct sim_policies *s, const char *name)
 		offer(&near, list, sizeof(list), words[i].name);
 	offer(&near, list, sizeof(list), "seed");
 	offer(&near, list, sizeof(list), "jitters");
+	offer(&near, list, sizeof(list), "recovery");
 	fmt_init(&f, hint, sizeof(hint));
 	nearest_say(&f, &near);
 	fmt_end(&f);
@@ -188,6 +227,17 @@ static bool named(const struct sim_policies *s, const char *name, struct policy 
 	for (unsigned i = 0; !s->config && builtin_policy(i, p); i++)
 		if (strcmp(p->name, name) == 0)
 			return true;
+	return false;
+}
+
+/* One of the words. */
+static bool worded(const struct sim_policies *s, const char *name, struct policy *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcmp(words[i].name, name) == 0) {
+			*p = policy_of(&words[i], s->world);
+			return true;
+		}
 	return false;
 }
 
@@ -258,7 +308,7 @@ static bool set(const struct sim_policies *s, struct policy *p, const char *name
 	struct fmt f;
 
 	if (strcmp(name, "inherit") == 0) {
-		if (!named(s, value, p))
+		if (!named(s, value, p) && !worded(s, value, p))
 			return unknown_policy(s, value);
 		p->name = own;
 		return true;
@@ -298,10 +348,7 @@ static bool is_known(const struct sim_policies *s, const char *name)
 {
 	struct policy p;
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcmp(words[i].name, name) == 0)
-			return true;
-	return named(s, name, &p);
+	return worded(s, name, &p) || named(s, name, &p);
 }
 
 /* The words of one --policy, from the left. */

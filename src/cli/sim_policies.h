@@ -10,6 +10,11 @@
  *   no-jitter full equal proportional additive decorrelated
  *                  one base, each way to spread it; the base is the world's
  *   jitters        the six above
+ *   independent    retries until 30 s are over, full jitter, each call for itself
+ *   budget-alone   ... with the built-in budget
+ *   coordinated    ... and coordinate = true
+ *   all-at-once    ... without the ramp: all that wait go at the first success
+ *   recovery       none and these four
  *   no-wait        as many attempts, and no wait between them
  *   NAME=base:40ms,mult:2,jitter:full,attempts:4
  *                  the built-in default but for what is said; keys as in
@@ -30,6 +35,7 @@ struct sim_policy {
 	struct policy policy;
 	bool endless; /* one of the experiment's: its clients never give up */
 	bool no_wait;
+	bool at_once; /* struct sim_overload */
 };
 
 struct sim_policies {

@@ -241,6 +241,28 @@ worlds() {
 	between "overload: what retries cost" 1.2 1.6 "$(value fixed-100ms attempts)"
 	sim --world overload --seeds 2 --json -p fixed-100ms --shared
 	between "overload: one budget for all" 1 1.1 "$(value fixed-100ms attempts)"
+	sim --world overload --seeds 1 --json -p independent,coordinated --hosts 10
+	is "recovery: status" 0 "$status"
+	between "recovery: backoff alone never" 20000 26000 "$(value independent wasted)"
+	is "recovery: backoff alone has none" null "$(value independent recovery_s)"
+	between "recovery: knocks of ten hosts" 80 250 "$(value coordinated wasted)"
+	between "recovery: their peak" 10 80 "$(value coordinated knock_peak_per_s)"
+	between "recovery: it is quick" 0 0.6 "$(value coordinated recovery_s)"
+	between "recovery: and lasts" 0 1 "$(value coordinated bad_s)"
+	between "recovery: calls" 0.995 1 "$(value coordinated success)"
+	cat >pace.conf <<-'END'
+		version = 1;
+		policies = { paced = { coordinate = true; max_attempts = 100; }; };
+	END
+	sim --world overload --seeds 1 --json -c pace.conf -p paced --hosts 1
+	between "recovery: a policy of the configuration" 8 32 "$(value paced wasted)"
+	sim --world overload --seeds 1 -p recovery,short=inherit:coordinated,deadline:10s --shared
+	has "recovery: one for all" "coordination: one for all clients" out
+	has "recovery: never" "independent: " out
+	has "recovery: what does not last is said" "and then not for another" out
+	refused "hosts: more than clients" "more than there are clients" --world overload \
+		--clients 5 --hosts 6
+	refused "hosts and shared" "one of them" --world overload --shared --hosts 6
 	is "overload: a run without an outage" 1 "$(sim --world overload --seeds 1 -p none \
 		--down 0s-0s --json; value none success)"
 }

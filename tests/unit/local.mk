@@ -398,7 +398,7 @@ tests_unit_test_sim_budget_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_budget_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_sim_budget_LDADD = $(UNIT_ENGINE) -lm
 
-tests_unit_test_sim_overload_SOURCES = tests/unit/test_sim_overload.c src/cli/sim_overload.c src/cli/sim_guard.c $(SIM_WORLD)
+tests_unit_test_sim_overload_SOURCES = tests/unit/test_sim_overload.c src/cli/sim_overload.c src/cli/sim_host.c $(SIM_WORLD)
 tests_unit_test_sim_overload_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_overload_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_sim_overload_LDADD = $(UNIT_ENGINE) -lm

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "cli/sim_guard.h"
 #include "policy/builtin.h"
 #include "tests/unit/unit.h"
 
@@ -75,11 +74,170 @@ START_TEST(independent_backoff_never_recovers)
 }
 END_TEST
 
+/*
+ * That world: time-outs of 1 s, a line of 2,000, 35 s of which the fifth to the tenth are
+ * the outage, full jitter without a limit of attempts. (Ours serves in a fixed time, the
+ * published one in a random one.)
+ */
+static struct sim_overload published(unsigned hosts)
+{
+	struct sim_overload o = sim_overload_default();
+
+	o.hosts = hosts;
+	o.timeout = DUR_S;
+	o.queue = 2000;
+	o.duration = 35 * DUR_S;
+	return o;
+}
+
+static struct policy coordinated(int64_t deadline)
+{
+	struct policy p = plain(100);
+
+	p.budget.kind = BUDGET_RATIO;
+	p.budget.scope = SCOPE_USER;
+	p.coordinate = true;
+	p.deadline = deadline;
+	return p;
+}
+
+/* Published: 22,813 knocks, never, 19 %; no retry 3,886 knocks, 86 %; a budget alone 4,700,
+ * 86 %. (Ours has a floor of ten retries a second.) */
+START_TEST(published_without_coordination)
+{
+	struct sim_overload o = published(1);
+	struct policy once = plain(1), full = plain(100), budget = plain(100);
+
+	full.deadline = budget.deadline = 10 * DUR_S;
+	budget.budget.kind = BUDGET_RATIO;
+	for (o.seed = 1; o.seed <= 2; o.seed++) {
+		struct sim_overload_result a = run(o, &once), b = run(o, &full), c = run(o, &budget);
+
+		ck_assert_double_le(fabs(a.success - 0.86), 0.01);
+		ck_assert_double_le(fabs((double)a.knocks - 4000), 200);
+		ck_assert_double_le(fabs((double)b.knocks - 22813), 1000);
+		ck_assert_double_le(fabs(b.success - 0.19), 0.02);
+		ck_assert(b.recovery_s == -1);
+		ck_assert_double_le(fabs(c.success - 0.86), 0.01);
+		ck_assert_double_le(c.recovery_s, 0.1);
+		ck_assert_uint_le(c.knocks, 6000);
+		ck_assert_uint_gt(c.knocks, a.knocks);
+	}
+}
+END_TEST
+
+/* Published: 32 knocks with one host, 322 with 10, 3,028 with 100; recovery after 0.5 s,
+ * and after 11.5 s with 100; 90 to 93 % of the calls. All three recover, and with a
+ * deadline that leaves the server the time nearly all succeed. */
+START_TEST(coordinated_recovery)
+{
+	static const struct {
+		unsigned hosts;
+		uint64_t knocks;
+		double recovery, success;
+	} rows[] = { { 1, 32, 0.6, 0.999 }, { 10, 250, 0.6, 0.999 }, { 100, 2000, 0.9, 0.995 } };
+	struct policy p = coordinated(30 * DUR_S);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct sim_overload o = published(rows[i].hosts);
+
+		for (o.seed = 1; o.seed <= 2; o.seed++) {
+			struct sim_overload_result r = run(o, &p);
+
+			ck_assert_uint_ge(r.knocks, rows[i].hosts * 8);
+			ck_assert_uint_le(r.knocks, rows[i].knocks);
+			/* Of each host at first what is on its way, then three in a second. */
+			ck_assert_double_le(r.knock_peak, 7 * rows[i].hosts + 4);
+			ck_assert_double_ge(r.recovery_s, 0);
+			ck_assert_double_le(r.recovery_s, rows[i].recovery);
+			/* And it lasts. */
+			ck_assert_double_le(r.bad_s, 1);
+			ck_assert_double_ge(r.success, rows[i].success);
+			/* The server is not overrun. */
+			ck_assert_double_le(r.peak_per_s, 1400);
+			ck_assert_uint_le(r.stale, 50);
+		}
+	}
+}
+END_TEST
+
+/* The same 10 s as published: who has waited until then makes its attempt all the same,
+ * which is one wave more, some seconds after the recovery. */
+START_TEST(a_deadline_that_is_too_short)
+{
+	static const unsigned hosts[] = { 1, 10, 100 };
+	struct policy p = coordinated(10 * DUR_S);
+
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		struct sim_overload o = published(hosts[i]);
+
+		for (o.seed = 1; o.seed <= 2; o.seed++) {
+			struct sim_overload_result r = run(o, &p);
+
+			ck_assert_double_ge(r.recovery_s, 0);
+			ck_assert_double_le(r.recovery_s, 0.9);
+			ck_assert_double_ge(r.success, 0.9);
+			ck_assert_double_ge(r.bad_s, 3);
+			ck_assert_double_le(r.bad_s, 15);
+			/* It is over before the end. */
+			ck_assert_double_le(r.peak_per_s, 1800);
+		}
+	}
+}
+END_TEST
+
+/* Published: 32 knocks, never, 50 %: all who wait come at the first success, as a herd that
+ * outlasts its patience. (Here they ask every 100 ms, there every 10; so ours has an end.) */
+START_TEST(without_a_ramp_there_is_a_herd)
+{
+	struct policy p = coordinated(10 * DUR_S);
+	struct sim_overload o = published(1);
+
+	o.at_once = true;
+	for (o.seed = 1; o.seed <= 2; o.seed++) {
+		struct sim_overload_result r = run(o, &p);
+
+		ck_assert_uint_le(r.knocks, 32);
+		ck_assert(r.recovery_s == -1 || r.recovery_s >= 5);
+		ck_assert_double_ge(r.bad_s, 6);
+		ck_assert_double_le(r.success, 0.86);
+		ck_assert_double_ge(r.peak_per_s, 4000);
+	}
+}
+END_TEST
+
+/* A short outage, a line that is full soon, a rate that the server cannot do at all:
+ * never worse than without it. */
+START_TEST(coordination_elsewhere)
+{
+	struct policy p = coordinated(30 * DUR_S), once = plain(1);
+	struct sim_overload_result r;
+
+	for (unsigned hosts = 1; hosts <= 100; hosts *= 100) {
+		struct sim_overload o = published(hosts);
+
+		o.queue = 200;
+		r = run(o, &p);
+		ck_assert_double_ge(r.success, 0.99);
+		ck_assert_double_ge(r.recovery_s, 0);
+		ck_assert_double_le(r.recovery_s, 0.9);
+		o = published(hosts);
+		o.outage_to = o.outage_from + 500 * DUR_MS;
+		r = run(o, &p);
+		ck_assert_double_ge(r.success, 0.999);
+		ck_assert_double_le(r.recovery_s, 0.5);
+		o.outage_to = o.outage_from;
+		o.rate = 1500;
+		ck_assert_double_ge(run(o, &p).success, run(o, &once).success);
+	}
+}
+END_TEST
+
 /* One budget for all ends that; a thousand of them, each with 10 retries/s to spend, do
  * not; the more share one the fewer knocks there are. */
 START_TEST(a_budget_helps_if_it_is_shared)
 {
-	static const unsigned groups[] = { 1000, 100, 10, 1 };
+	static const unsigned hosts[] = { 1000, 100, 10, 1 };
 	static const struct {
 		uint64_t low, high; /* knocks */
 	} expect[] = { { 20000, 24000 }, { 14000, 17000 }, { 6000, 7500 }, { 5000, 6500 } };
@@ -87,16 +245,16 @@ START_TEST(a_budget_helps_if_it_is_shared)
 	struct policy p = plain(6);
 
 	p.budget.kind = BUDGET_RATIO;
-	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
 		struct sim_overload_result r;
 
-		o.groups = groups[i];
+		o.hosts = hosts[i];
 		r = run(o, &p);
 		ck_assert_uint_ge(r.knocks, expect[i].low);
 		ck_assert_uint_le(r.knocks, expect[i].high);
-		ck_assert_int_eq(r.recovery_s == -1, groups[i] == 1000);
-		ck_assert_int_eq(r.success > 0.85, groups[i] != 1000);
-		ck_assert_int_eq(r.refused_by_budget > 0, groups[i] != 1000);
+		ck_assert_int_eq(r.recovery_s == -1, hosts[i] == 1000);
+		ck_assert_int_eq(r.success > 0.85, hosts[i] != 1000);
+		ck_assert_int_eq(r.refused_by_budget > 0, hosts[i] != 1000);
 	}
 }
 END_TEST
@@ -108,7 +266,7 @@ START_TEST(a_breaker_keeps_them_away)
 	struct sim_overload_result r;
 
 	p.breaker.enabled = true;
-	o.groups = 1;
+	o.hosts = 1;
 	r = run(o, &p);
 	/* Five failures, and a few that were on their way; then one probe. */
 	ck_assert_uint_le(r.knocks, 12);
@@ -193,7 +351,7 @@ START_TEST(many_clients)
 	struct policy p = plain(6);
 	struct sim_overload_result r;
 
-	o.clients = o.groups = 10000;
+	o.clients = o.hosts = 10000;
 	o.rate = 8000;
 	o.capacity = 10000;
 	o.queue = 10000;
@@ -205,6 +363,8 @@ START_TEST(many_clients)
 END_TEST
 
 UNIT_MAIN("sim_overload", &independent_backoff_never_recovers,
-          &a_budget_helps_if_it_is_shared, &a_breaker_keeps_them_away,
+          &published_without_coordination, &coordinated_recovery,
+          &a_deadline_that_is_too_short, &without_a_ramp_there_is_a_herd,
+          &coordination_elsewhere, &a_budget_helps_if_it_is_shared, &a_breaker_keeps_them_away,
           &without_an_outage_all_is_well, &too_much_for_the_server,
           &a_seed_gives_the_same_again, &many_clients)
