@@ -256,10 +256,9 @@ worlds() {
 	END
 	sim --world overload --seeds 1 --json -c pace.conf -p paced --hosts 1
 	between "recovery: a policy of the configuration" 8 32 "$(value paced wasted)"
-	sim --world overload --seeds 1 -p recovery,short=inherit:coordinated,deadline:10s --shared
+	sim --world overload --seeds 1 -p all-at-once,short=inherit:coordinated,deadline:10s --shared
 	has "recovery: one for all" "coordination: one for all clients" out
-	has "recovery: never" "independent: " out
-	has "recovery: what does not last is said" "and then not for another" out
+	has "recovery: a word is inherited" "short        9" out
 	refused "hosts: more than clients" "more than there are clients" --world overload \
 		--clients 5 --hosts 6
 	refused "hosts and shared" "one of them" --world overload --shared --hosts 6

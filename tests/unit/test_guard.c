@@ -511,6 +511,41 @@ START_TEST(a_probe_that_says_nothing)
 }
 END_TEST
 
+/* Not so with coordinated recovery: whoever probes is still at it. */
+START_TEST(who_waits_for_others_ends_with_the_deadline)
+{
+	struct rule rule = { .fallback_count = 1, .fallback_after = 3 };
+	struct endpoint standby = { .text = "127.0.0.9:5432" };
+	int64_t began;
+
+	begin();
+	p.coordinate = true;
+	p.deadline = DUR_S;
+	p.attempt_timeout = 20 * DUR_S;
+	atomic_store(&w.slot.last_error, ECONNREFUSED);
+	atomic_store(&w.slot.pace, pace_failed(&p, 0, w.clock, PACE_NO_TICKET, 0));
+	w.clock += DUR_S;
+	atomic_store(&w.slot.pace, pace_ask(&p, atomic_load(&w.slot.pace), w.clock,
+	                                    p.attempt_timeout, false, 0).word);
+	SCRIPT(0);
+	began = w.clock;
+	ck_assert_int_eq(run(), ECONNREFUSED);
+	ck_assert_uint_eq(w.calls, 0);
+	ck_assert_int_ge(w.clock, began + DUR_S - 150 * DUR_MS);
+	ck_assert_int_eq(last_reason(), REASON_DEADLINE);
+	ck_assert_uint_eq(w.events[w.event_count - 1].attempts, 0);
+	ck_assert_uint_eq(counted(TALLY_CALLS), 1);
+	ck_assert_uint_eq(counted(TALLY_GAVE_UP_DEADLINE), 1);
+	/* If it has somewhere else to go it is on its way there. */
+	ck_assert(addr_parse_ip(&standby.addr, "127.0.0.9"));
+	standby.addr.port = 5432;
+	rule.fallback = &standby;
+	call.rule = &rule;
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 1);
+}
+END_TEST
+
 START_TEST(observing_changes_nothing)
 {
 	struct slot before;
@@ -555,10 +590,13 @@ END_TEST
 
 UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_budget,
           &calls_of_long_ago_do_not, &tokens_come_back,
-          &an_open_breaker_refuses_with_the_last_error, &an_open_breaker_ends_retries, &an_open_breaker_goes_to_the_fallback,
+          &an_open_breaker_refuses_with_the_last_error, &an_open_breaker_ends_retries,
+          &an_open_breaker_goes_to_the_fallback,
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,
           &slow_is_slower_than_the_quickest, &who_waited_asks_in_the_ramp,
-          &who_waits_too_long_goes, &calls_to_unix_sockets_count, &a_hold_of_days_is_none,
-          &who_waited_is_not_slow, &who_waited_has_the_rest_of_its_time,
-          &a_signal_lets_a_first_attempt_go, &a_probe_that_says_nothing, &observing_changes_nothing, &look_ups_are_another_matter)
+          &who_waits_too_long_goes, &who_waits_for_others_ends_with_the_deadline,
+          &calls_to_unix_sockets_count, &a_hold_of_days_is_none, &who_waited_is_not_slow,
+          &who_waited_has_the_rest_of_its_time, &a_signal_lets_a_first_attempt_go,
+          &a_probe_that_says_nothing, &observing_changes_nothing,
+          &look_ups_are_another_matter)

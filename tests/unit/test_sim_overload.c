@@ -135,7 +135,7 @@ START_TEST(coordinated_recovery)
 		unsigned hosts;
 		uint64_t knocks;
 		double recovery, success;
-	} rows[] = { { 1, 32, 0.6, 0.999 }, { 10, 250, 0.6, 0.999 }, { 100, 2000, 0.9, 0.995 } };
+	} rows[] = { { 1, 32, 0.6, 0.999 }, { 10, 250, 0.6, 0.999 }, { 100, 2000, 0.9, 0.985 } };
 	struct policy p = coordinated(30 * DUR_S);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -161,8 +161,8 @@ START_TEST(coordinated_recovery)
 }
 END_TEST
 
-/* The same 10 s as published: who has waited until then makes its attempt all the same,
- * which is one wave more, some seconds after the recovery. */
+/* The same 10 s as published. What the server has to spare is not enough for all who wait,
+ * and they do not come all the same when their time is over: 90, 92, 93 %. */
 START_TEST(a_deadline_that_is_too_short)
 {
 	static const unsigned hosts[] = { 1, 10, 100 };
@@ -174,14 +174,37 @@ START_TEST(a_deadline_that_is_too_short)
 		for (o.seed = 1; o.seed <= 2; o.seed++) {
 			struct sim_overload_result r = run(o, &p);
 
+			ck_assert_double_le(fabs(r.success - 0.92), 0.02);
 			ck_assert_double_ge(r.recovery_s, 0);
 			ck_assert_double_le(r.recovery_s, 0.9);
-			ck_assert_double_ge(r.success, 0.9);
-			ck_assert_double_ge(r.bad_s, 3);
-			ck_assert_double_le(r.bad_s, 15);
-			/* It is over before the end. */
-			ck_assert_double_le(r.peak_per_s, 1800);
+			ck_assert_double_le(r.bad_s, 1);
+			ck_assert_double_le(r.peak_per_s, 1400);
 		}
+	}
+}
+END_TEST
+
+/* A minute, in a world of a tenth: at its end as many wait as the server does in 24 s. */
+START_TEST(a_long_outage)
+{
+	struct policy p = coordinated(30 * DUR_S), once = plain(1);
+
+	for (unsigned hosts = 1; hosts <= 10; hosts *= 10) {
+		struct sim_overload o = published(hosts);
+		struct sim_overload_result r;
+
+		o.clients = 100;
+		o.rate = 80;
+		o.capacity = 100;
+		o.queue = 200;
+		o.outage_to = 65 * DUR_S;
+		o.duration = 130 * DUR_S;
+		r = run(o, &p);
+		ck_assert_double_ge(r.recovery_s, 0);
+		ck_assert_double_le(r.recovery_s, 2.5);
+		ck_assert_double_le(r.bad_s, 5);
+		ck_assert_uint_le(r.knocks, 110 * hosts);
+		ck_assert_double_ge(r.success, run(o, &once).success + 0.03);
 	}
 }
 END_TEST
@@ -364,7 +387,7 @@ END_TEST
 
 UNIT_MAIN("sim_overload", &independent_backoff_never_recovers,
           &published_without_coordination, &coordinated_recovery,
-          &a_deadline_that_is_too_short, &without_a_ramp_there_is_a_herd,
+          &a_deadline_that_is_too_short, &a_long_outage, &without_a_ramp_there_is_a_herd,
           &coordination_elsewhere, &a_budget_helps_if_it_is_shared, &a_breaker_keeps_them_away,
           &without_an_outage_all_is_well, &too_much_for_the_server,
           &a_seed_gives_the_same_again, &many_clients)
