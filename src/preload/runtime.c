@@ -330,14 +330,14 @@ static void say_confined(void)
 	log_emit(&e);
 }
 
-void runtime_confine(bool may_log)
+void runtime_confine(bool before)
 {
 	int saved = errno;
 
 	atomic_store(&confined, true);
 	close_for_good();
-	signal_stop_for_good();
-	if (may_log && log_wants(LOG_DEBUG_LEVEL))
+	signal_stop_for_good(before);
+	if (before && log_wants(LOG_DEBUG_LEVEL))
 		say_confined();
 	errno = saved;
 }

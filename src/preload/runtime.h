@@ -71,11 +71,11 @@ enum mode runtime_mode(const struct config *c);
  * which shares our memory and must change nothing. One getpid(). */
 bool runtime_owns_process(void);
 
-/* The program has confined itself: from here on everything passes through, waits
- * of other threads end, and no system call is made. <may_log>: it may still be said
- * (at debug), as any call can yet be made. What event loops have under way is still
- * driven to its end. errno untouched. */
-void runtime_confine(bool may_log);
+/* The program has confined itself, or is about to (<before>: any system call can yet
+ * be made, so waits of other threads are woken, and it is said at debug): from here on
+ * everything passes through. What event loops have under way is still driven to its
+ * end. errno untouched. */
+void runtime_confine(bool before);
 
 /* LIBRETRY_SEED; false if it is not set. */
 bool runtime_seed(uint64_t *seed);

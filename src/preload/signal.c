@@ -83,15 +83,15 @@ int64_t kernel_time_of(int64_t entry)
 	return dur_sub(sys_monotonic(), ago);
 }
 
-/* Async-signal-safe: atomics and one system call if somebody waits. */
-static void stop_until_then(int64_t until)
+/* Async-signal-safe: atomics, and with <wake> one system call if somebody waits. */
+static void stop_until_then(int64_t until, bool wake)
 {
 	int64_t old = atomic_load(&stop_until);
 
 	while (old < until && !atomic_compare_exchange_weak(&stop_until, &old, until))
 		;
 	atomic_fetch_add(&stop_word, 1);
-	if (atomic_load(&waiters))
+	if (wake && atomic_load(&waiters))
 		syscall(SYS_futex, &stop_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -106,15 +106,15 @@ static void caught(int sig)
 	if (sig != SIGTERM)
 		until = dur_add(sys_monotonic(), SHORT_STOP);
 	atomic_store(&unlogged, sig);
-	stop_until_then(until);
+	stop_until_then(until, true);
 	errno = saved;
 }
 
-void signal_stop_for_good(void)
+void signal_stop_for_good(bool wake)
 {
 	int saved = errno;
 
-	stop_until_then(INT64_MAX);
+	stop_until_then(INT64_MAX, wake);
 	errno = saved;
 }
 

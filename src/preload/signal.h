@@ -21,8 +21,9 @@
  * already for a newly named signal get their trampoline now. */
 void signal_stop_on(uint64_t mask);
 
-/* As if a stop signal had come whose effect lasts for ever; nothing is logged. */
-void signal_stop_for_good(void);
+/* As if a stop signal had come whose effect lasts for ever; nothing is logged. With
+ * <wake>, which takes a system call, waits end at once, else at their next look. */
+void signal_stop_for_good(bool wake);
 
 /* A stop signal was caught and its effect lasts: SIGTERM's for good; that of the
  * others, which programs survive (reload, back to the prompt, a JVM's thread
