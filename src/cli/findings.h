@@ -155,8 +155,10 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	X(ALREADY, "already-preloaded", COVERED, \
 	  "LD_PRELOAD names libretry.so already: every program started here has it", NULL) \
 	X(SECCOMP, "seccomp", COVERED, \
-	  "a seccomp filter is in force: it may forbid calls that the library makes", \
-	  "if retries fail there, allow openat, clock_nanosleep and getsockopt in the filter") \
+	  "a seccomp filter is in force: it may forbid calls that the library makes; a " \
+	  "program that installed it itself is left alone", \
+	  "if the filter was there before the program, allow in it what doc/guest.md lists " \
+	  "(futex_waitv, rt_sigprocmask, getsockopt ...)") \
 	X(NO_NEW_PRIVS, "no-new-privs", COVERED, \
 	  "no_new_privs is set: set-ID bits of programs have no effect", NULL) \
 	X(OTHER_NAMESPACE, "other-namespace", COVERED, \
