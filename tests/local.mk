@@ -36,8 +36,8 @@ AM_TESTS_ENVIRONMENT = \
 TEST_EXTENSIONS = .sh .pt
 PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
-CLIENT_TESTS = addresses.sh badconf.sh blocking.sh eyeballs.sh fallback.sh heartbeat.sh lib.sh \
-	lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh stories.sh \
+CLIENT_TESTS = addresses.sh badconf.sh blocking.sh eyeballs.sh fallback.sh guest.sh heartbeat.sh \
+	lib.sh lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh stories.sh \
 	strace.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \

@@ -14,10 +14,13 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-void *malloc(size_t size);
-void free(void *p);
-void *calloc(size_t n, size_t size);
-void *realloc(void *p, size_t size);
+/* Seen by all libraries, or it would only be this program's. */
+#define FOR_ALL __attribute__((visibility("default")))
+
+FOR_ALL void *malloc(size_t size);
+FOR_ALL void free(void *p);
+FOR_ALL void *calloc(size_t n, size_t size);
+FOR_ALL void *realloc(void *p, size_t size);
 
 #define ARENA ((size_t)256 << 20)
 #define HEAD 16

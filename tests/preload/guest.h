@@ -136,16 +136,17 @@ GUEST unsigned log_lines(const char *word)
 	return log_lines_of(getpid(), word);
 }
 
-/* A child that listens on <fd> once this process has logged a retry; it takes
- * connections for as long as we live. */
+/* A child that listens on <fd> once this process has logged one more retry; it
+ * takes connections for as long as we live. */
 GUEST void listen_when_retried(int fd)
 {
 	pid_t parent = getpid();
+	unsigned before = log_lines(" retry op=connect");
 
 	if (fork() != 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (log_lines_of(parent, " retry op=connect") == 0)
+	while (log_lines_of(parent, " retry op=connect") == before)
 		sleep_ms(10);
 	listen(fd, 8);
 	for (;;)

@@ -397,8 +397,8 @@ START_TEST(an_interrupted_connect_goes_on)
 }
 END_TEST
 
-/* SA_RESTART: the wait for a slow peer is the kernel's, and not cut short. */
-START_TEST(a_restarted_connect_is_one_attempt)
+/* The program's own limit is the kernel's to keep, and its end is no failure. */
+START_TEST(a_connect_with_a_limit_is_one_attempt)
 {
 	struct sigaction act = { .sa_handler = count, .sa_flags = SA_RESTART };
 	struct sockaddr_in to;
@@ -407,7 +407,7 @@ START_TEST(a_restarted_connect_is_one_attempt)
 
 	full_queue_at("127.0.0.1", &to);
 	ck_assert_int_eq(sigaction(SIGALRM, &act, NULL), 0);
-	/* The program's own limit: from then on the kernel says EINTR in any case. */
+	/* With one the kernel says EINTR in spite of SA_RESTART. */
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)), 0);
 	once_in_ms(100);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), -1);
@@ -423,4 +423,4 @@ UNIT_MAIN("preload handlers", &a_handler_a_thousand_times_a_second,
           &a_handler_may_jump_out_of_a_lookup, &lookups_can_be_cancelled,
           &a_jump_out_of_an_attempt_leaves_no_limit, &a_cancelled_attempt_leaves_no_limit,
           &a_flag_is_looked_at_soon, &a_flag_is_looked_at_soon_in_threads,
-          &an_interrupted_connect_goes_on, &a_restarted_connect_is_one_attempt)
+          &an_interrupted_connect_goes_on, &a_connect_with_a_limit_is_one_attempt)

@@ -41,7 +41,7 @@ PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
 PRELOAD_SH += tests/preload/stats.sh
-PRELOAD_SH += tests/preload/beside.sh
+PRELOAD_SH += tests/preload/beside.sh tests/preload/guest-doc.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
 EXTRA_DIST += tests/preload/asked.env

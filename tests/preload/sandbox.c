@@ -8,7 +8,14 @@
  */
 #include "tests/preload/guest.h"
 
-#include <linux/audit.h>
+/* Other machines name some of the calls differently, and libc uses others. */
+#ifndef __x86_64__
+int main(void)
+{
+	return 77;
+}
+#else
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -48,23 +55,15 @@ static const int programs[] = {
 
 /* doc/guest.md, "System calls". */
 static const int for_retries[] = {
-	SYS_clock_gettime, SYS_futex,	   SYS_futex_waitv,    SYS_getpid,
-	SYS_getrandom,	   SYS_getsockopt, SYS_rt_sigprocmask, SYS_rt_sigpending,
-	SYS_setsockopt,	   SYS_connect,	   SYS_fcntl,	       SYS_rt_sigaction,
-	SYS_getsockname,   SYS_getpeername,
+	SYS_clock_gettime,  SYS_futex,	    SYS_futex_waitv,  SYS_rt_sigprocmask,
+	SYS_rt_sigpending,  SYS_rt_sigaction, SYS_getpid,     SYS_getrandom,
+	SYS_getsockopt,	    SYS_setsockopt, SYS_connect,      SYS_fcntl,
+	SYS_getsockname,    SYS_getpeername, SYS_epoll_ctl,   SYS_mmap,
 };
 static const int for_the_log[] = {
-	SYS_openat,	   SYS_close,	 SYS_newfstatat,     SYS_fstat,
-	SYS_ppoll,	   SYS_write,	 SYS_rt_sigprocmask, SYS_rt_sigpending,
-	SYS_rt_sigtimedwait, SYS_getpid,
+	SYS_openat, SYS_newfstatat, SYS_fstat,		SYS_ppoll,
+	SYS_write,  SYS_close,	    SYS_rt_sigtimedwait,
 };
-/* Whether somebody listens at an address. */
-static const int for_the_walk[] = {
-	SYS_socket, SYS_sendto, SYS_recvfrom, SYS_recvmsg, SYS_bind, SYS_close, SYS_connect,
-	SYS_getsockname,
-};
-/* After fork, pthread_create and the like there is more to do for libc itself. */
-static const int for_libc[] = { SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect };
 
 /* All other calls kill the process with SIGSYS. */
 static size_t program_of(const struct list *l, struct sock_filter *f)
@@ -274,17 +273,13 @@ static void *nothing(void *arg)
 static void retries(bool threaded)
 {
 	struct list l = { .n = 0 };
-	int server = bound(&late);
+	int server = bound_at(&late, 2);
 	pid_t pid;
 
 	bound(&dead);
 	add(&l, programs, ARRAY_LEN(programs));
 	add(&l, for_retries, ARRAY_LEN(for_retries));
-	add(&l, for_the_walk, ARRAY_LEN(for_the_walk));
-	add(&l, for_libc, ARRAY_LEN(for_libc));
 	add(&l, for_the_log, ARRAY_LEN(for_the_log));
-	listen_late(server, 300);
-	close(server);
 	pid = fork();
 	if (pid == 0) {
 		struct sigaction act = { .sa_handler = on_signal };
@@ -298,6 +293,8 @@ static void retries(bool threaded)
 		}
 		/* Reads the configuration, which takes all that dlopen() does. */
 		retried_blocking(&dead);
+		listen_when_retried(server);
+		close(server);
 		confine(&l, false);
 		retry_everything(set);
 		_exit(0);
@@ -408,3 +405,5 @@ END_TEST
 UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
           &not_by_a_vfork_child, &other_options)
+
+#endif
