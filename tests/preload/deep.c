@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) int deep_close(int fd);
-__attribute__((visibility("default"))) int deep_connect(int fd, const struct sockaddr *sa, socklen_t len);
-__attribute__((visibility("default"))) int deep_poll(struct pollfd *p, int timeout);
+#define DEEP __attribute__((visibility("default")))
+
+DEEP int deep_close(int fd);
+DEEP int deep_connect(int fd, const struct sockaddr *sa, socklen_t len);
+DEEP int deep_poll(struct pollfd *p, int timeout);
 
 int deep_close(int fd)
 {

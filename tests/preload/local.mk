@@ -34,7 +34,7 @@ PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preloa
 	tests/preload/behind.pt tests/preload/clocks.pt
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
-	tests/preload/clocks.env
+	tests/preload/clocks.env tests/preload/behind.env
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
 	tests/preload/completion.sh tests/preload/report.sh \
