@@ -199,6 +199,7 @@ START_TEST(spawned_children_close_and_replace)
 	posix_spawn_file_actions_addclose(&actions, fd);
 	posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 	ck_assert_int_eq(posix_spawnp(&pid, "true", &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(system("exec 2>&- 3>&- 4>&- 5>&- 6>&- 7>&-; true"), 0);
