@@ -273,7 +273,7 @@ static void *nothing(void *arg)
 static void retries(bool threaded)
 {
 	struct list l = { .n = 0 };
-	int server = bound_at(&late, 2);
+	int server = bound_at("127.0.0.2", &late);
 	pid_t pid;
 
 	bound(&dead);
