@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "state/tally.h"
+
 static int64_t host_now(void *ctx)
 {
 	return ((struct sim_host *)ctx)->clock->now;
@@ -22,13 +24,16 @@ static struct slot *host_slot(void *ctx, const struct policy *p, const char *des
 	return &((struct sim_host *)ctx)->slot;
 }
 
-static uint64_t host_first_calls(void *ctx, const struct addr *a)
+static uint64_t host_first_calls(void *ctx, const struct addr *a, int64_t length,
+                                 uint64_t *recent)
 {
 	struct sim_host *h = ctx;
 	uint64_t calls = h->calls;
 
 	(void)a;
+	*recent = tally_recent(calls, length, h->since, h->clock->now);
 	h->calls = 0;
+	h->since = h->clock->now;
 	return calls;
 }
 

@@ -23,7 +23,8 @@
 struct sim_host {
 	struct sim_clock *clock;
 	struct slot slot;
-	uint64_t calls; /* first attempts that nobody has counted yet */
+	uint64_t calls; /* first attempts that nobody has counted yet, */
+	int64_t since;  /* from then on */
 };
 
 /* Stays where it is while the call is under way. */

@@ -190,8 +190,8 @@ void tally_call(const struct sockaddr *sa, socklen_t len, int64_t now)
 	count_any(sa, len, now);
 }
 
-/* Of <n> calls since <since>. In ms, of which a product with 2^40 calls has room. */
-static uint64_t in_the_last(uint64_t n, int64_t length, int64_t since, int64_t now)
+/* In ms, of which a product with 2^40 calls has room. */
+uint64_t tally_recent(uint64_t n, int64_t length, int64_t since, int64_t now)
 {
 	uint64_t elapsed = now > since ? (uint64_t)(now - since) / DUR_MS : 0;
 	uint64_t last = (uint64_t)length / DUR_MS;
@@ -221,7 +221,7 @@ uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t 
 			if (!change(&set[i], &head, head & NUMBER))
 				continue;
 			sum += COUNT(head);
-			*recent += in_the_last(COUNT(head), length, since, now);
+			*recent += tally_recent(COUNT(head), length, since, now);
 			atomic_store_explicit(&set[i].since, now, memory_order_relaxed);
 			break;
 		}

@@ -37,6 +37,9 @@ void tally_call(const struct sockaddr *sa, socklen_t len, int64_t now);
  * be spread evenly over the time since then; at least one if there are any. */
 uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t *recent);
 
+/* The same of <n> calls between <since> and <now>, counted by somebody else. */
+uint64_t tally_recent(uint64_t n, int64_t length, int64_t since, int64_t now);
+
 void tally_postfork_child(void);
 
 /* Tests. All cells: calls <out> with what each holds and empties it, then with NULL for
