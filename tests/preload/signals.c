@@ -312,13 +312,13 @@ START_TEST(forked_children_draw_different_waits)
 		FILE *f;
 
 		if (pid == 0) {
-			struct itimerval once = { { 0, 0 }, { 0, 20000 } };
-
-			setitimer(ITIMER_REAL, &once, NULL);
-			signal(SIGALRM, SIG_DFL);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			connect_dead(&error);
 			_exit(0);
 		}
+		for (int look = 0; look < 2000 && log_lines_of(pid, " wait=") == 0; look++)
+			sleep_ms(2);
+		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		snprintf(tag, sizeof(tag), "libretry[%d]", (int)pid);
 		waits[i][0] = '\0';
