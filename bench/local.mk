@@ -5,5 +5,5 @@ CLEANFILES += bench/calls$(EXEEXT)
 EXTRA_DIST += bench/counts.sh
 
 bench: all bench/calls$(EXEEXT)
-	$(srcdir)/bench/counts.sh bench/calls$(EXEEXT) $(abs_builddir)/.libs/libretry.so $(NAMES)
+	$(srcdir)/bench/counts.sh bench/calls$(EXEEXT) $(abs_builddir)/libretry.so $(NAMES)
 .PHONY: bench

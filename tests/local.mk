@@ -2,12 +2,12 @@
 # upward call is a link error.
 UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -Wno-frame-larger-than -Wno-format-truncation
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
-UNIT_BASE = src/base/libbase.la $(CHECK_LIBS) -lpthread
-UNIT_POLICY = src/policy/libpolicy.la $(UNIT_BASE)
-UNIT_STATE = src/state/libstate.la $(UNIT_POLICY)
-UNIT_LOG = src/log/liblog.la $(UNIT_POLICY)
-UNIT_CONFIG = src/config/libconf.la src/config/libconfdirect.la $(UNIT_POLICY)
-UNIT_ENGINE = src/engine/libengine.la src/log/liblog.la $(UNIT_STATE)
+UNIT_BASE = src/base/libbase.a $(CHECK_LIBS) -lpthread
+UNIT_POLICY = src/policy/libpolicy.a $(UNIT_BASE)
+UNIT_STATE = src/state/libstate.a $(UNIT_POLICY)
+UNIT_LOG = src/log/liblog.a $(UNIT_POLICY)
+UNIT_CONFIG = $(CONF_DIRECT) $(UNIT_POLICY)
+UNIT_ENGINE = src/engine/libengine.a src/log/liblog.a $(UNIT_STATE)
 
 EXTRA_DIST += tests/unit/unit.h tests/unit/world.h tests/unit/call.h tests/unit/json.h tests/unit/conf_world.h \
 	tests/unit/load_errors_policy.h tests/unit/load_errors_rest.h \
@@ -24,12 +24,12 @@ SANITIZED_FLAG = 1
 endif
 
 AM_TESTS_ENVIRONMENT = \
-	LIBRETRY_SO=$(abs_builddir)/.libs/libretry.so; export LIBRETRY_SO; \
+	LIBRETRY_SO=$(abs_builddir)/libretry.so; export LIBRETRY_SO; \
 	LIBRETRY=$(abs_builddir)/libretry; export LIBRETRY; \
-	EARLY_SO=$(abs_builddir)/tests/preload/.libs/early.so; export EARLY_SO; \
+	EARLY_SO=$(abs_builddir)/tests/preload/early.so; export EARLY_SO; \
 	TOOLS=$(abs_builddir)/tests/tools; export TOOLS; \
 	TOP_SRCDIR=$(abs_top_srcdir); export TOP_SRCDIR; \
-	POLICY_OBJECTS='$(abs_builddir)/src/policy/.libs/*.o'; export POLICY_OBJECTS; \
+	POLICY_OBJECTS='$(abs_builddir)/src/policy/*.o'; export POLICY_OBJECTS; \
 	SANITIZER_RUNTIME='$(SANITIZER_RUNTIME)'; export SANITIZER_RUNTIME; \
 	SANITIZED=$(SANITIZED_FLAG); export SANITIZED;
 
@@ -48,7 +48,7 @@ EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
 # the namespaces.
-check-clients: all $(check_PROGRAMS) $(check_LTLIBRARIES)
+check-clients: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/clients/run.sh $(CLIENTS)
 .PHONY: check-clients
 
@@ -64,7 +64,7 @@ SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 check-asan:
 	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,check TESTS=,check)
 check-tsan:
-	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.la $(TSAN_TESTS), \
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so $(TSAN_TESTS), \
 		check-TESTS TESTS="$$(echo $(TSAN_TESTS))")
 # Check's fork mode would hide leaks from valgrind.
 VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \

@@ -1,6 +1,6 @@
 # rank 0: leaf helpers
-noinst_LTLIBRARIES += src/base/libbase.la
-src_base_libbase_la_SOURCES = \
+noinst_LIBRARIES += src/base/libbase.a
+src_base_libbase_a_SOURCES = \
 	src/base/addr.c src/base/addr.h \
 	src/base/compat.h \
 	src/base/duration.c src/base/duration.h \

@@ -1,6 +1,8 @@
-# rank 4: the command
+# rank 4: the command; a library, for its unit tests.
 bin_PROGRAMS += libretry
-libretry_SOURCES = \
+libretry_SOURCES = src/cli/main.c
+noinst_LIBRARIES += src/cli/libcli.a
+src_cli_libcli_a_SOURCES = \
 	src/cli/advise.c src/cli/advise.h \
 	src/cli/destarg.c src/cli/destarg.h \
 	src/cli/explain.c src/cli/explain.h src/cli/explain_guard.c src/cli/explain_say.c src/cli/explain_time.c \
@@ -20,7 +22,6 @@ libretry_SOURCES = \
 	src/cli/ldcache.c src/cli/ldcache.h \
 	src/cli/logline.c src/cli/logline.h src/cli/logread.c src/cli/logread.h \
 	src/cli/logvalue.c src/cli/logvalue.h \
-	src/cli/main.c \
 	src/cli/need.c src/cli/need.h \
 	src/cli/out.c src/cli/out.h \
 	src/cli/preload_path.c src/cli/preload_path.h \
@@ -46,14 +47,16 @@ libretry_SOURCES = \
 	src/cli/sim_svg.c src/cli/sim_svg.h src/cli/sim_times.c src/cli/sim_worlds.c \
 	src/cli/surroundings.c src/cli/surroundings.h \
 	src/cli/target.c src/cli/target.h src/cli/wrapped.h
-nodist_libretry_SOURCES = src/cli/wrapped.c
+nodist_src_cli_libcli_a_SOURCES = src/cli/wrapped.c
 libretry_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DPKG_LIBDIR='"$(libdir)"'
 libretry_CFLAGS = -std=gnu11 $(WARN_CFLAGS) $(SAN_CFLAGS) $(TOOL_CFLAGS)
+src_cli_libcli_a_CPPFLAGS = $(libretry_CPPFLAGS)
+src_cli_libcli_a_CFLAGS = $(libretry_CFLAGS)
 libretry_LDFLAGS = $(AM_LDFLAGS) $(TOOL_LDFLAGS)
-libretry_LDADD = \
-	src/engine/libengine.la src/state/libstate.la src/log/liblog.la \
-	src/config/libconf.la src/config/libconfdirect.la \
-	src/policy/libpolicy.la src/base/libbase.la $(JANSSON_LIBS) -lm
+libretry_LDADD = src/cli/libcli.a \
+	src/engine/libengine.a src/state/libstate.a src/log/liblog.a \
+	$(CONF_DIRECT) \
+	src/policy/libpolicy.a src/base/libbase.a $(JANSSON_LIBS) -lm
 
 # The wrapped functions, for the doctor.
 CLEANFILES += src/cli/wrapped.c
@@ -62,7 +65,7 @@ src/cli/wrapped.c: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/g
 	$(top_srcdir)/scripts/gen-wrapped $(top_srcdir)/src/preload/symbols.def >$@.tmp && mv $@.tmp $@
 
 # stats, hold and release
-libretry_SOURCES += \
+src_cli_libcli_a_SOURCES += \
 	src/cli/cmd_hold.c src/cli/cmd_stats.c \
 	src/cli/httpd.c src/cli/httpd.h \
 	src/cli/segment.c src/cli/segment.h src/cli/shared.c src/cli/shared.h \

@@ -63,7 +63,7 @@ bool preload_find(const char *given, const char *self, char *out, size_t size)
 		}
 		return cli_absolute(given, out, size) && access(out, R_OK) == 0;
 	}
-	return try_place(self, dir, "/.libs", out, size) || try_place(self, dir, "", out, size) ||
+	return try_place(self, dir, "", out, size) ||
 	       try_place(self, up, "/lib", out, size) ||
 	       try_place(self, up, "/lib/" PKG_MULTIARCH, out, size) ||
 	       try_place(PKG_LIBDIR, strlen(PKG_LIBDIR), "", out, size);

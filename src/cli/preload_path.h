@@ -9,7 +9,7 @@
 /*
  * The library to preload, as an absolute path in <out>: <given> if it is not
  * NULL, else the one that belongs to the command at <self> (an absolute path):
- * beside it or in .libs (a build tree), in ../lib (an installation), or in the
+ * beside it (a build tree), in ../lib (an installation), or in the
  * folder that the build was configured with. A <given> path with a '$' is the
  * loader's to expand and is not looked for. False with errno if it cannot be
  * read; <out> then holds the place that was tried last.

@@ -1,7 +1,8 @@
 # rank 2: files and environment to policies. The object that calls libconfig
 # directly is apart, so that the preload cannot link it by accident.
-noinst_LTLIBRARIES += src/config/libconf.la src/config/libconfdirect.la
-src_config_libconf_la_SOURCES = \
+# What links it needs all of CONF_DIRECT.
+noinst_LIBRARIES += src/config/libconf.a src/config/libconfdirect.a
+src_config_libconf_a_SOURCES = \
 	src/config/arena.c \
 	src/config/arena.h \
 	src/config/check.c \
@@ -44,8 +45,8 @@ src_config_libconf_la_SOURCES = \
 	src/config/timeline.h \
 	src/config/value.c
 # Loading happens once and may use more stack than a hook.
-src_config_libconf_la_CFLAGS = $(AM_CFLAGS) -Wframe-larger-than=4096
-src_config_libconf_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
-src_config_libconfdirect_la_SOURCES = src/config/lc_direct.c
-src_config_libconfdirect_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
-src_config_libconfdirect_la_LIBADD = $(LIBCONFIG_LIBS)
+src_config_libconf_a_CFLAGS = $(AM_CFLAGS) -Wframe-larger-than=4096
+src_config_libconf_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
+src_config_libconfdirect_a_SOURCES = src/config/lc_direct.c
+CONF_DIRECT = src/config/libconf.a src/config/libconfdirect.a $(LIBCONFIG_LIBS)
+src_config_libconfdirect_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)

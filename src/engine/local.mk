@@ -1,6 +1,6 @@
 # rank 3: the retry loops, over an ops table
-noinst_LTLIBRARIES += src/engine/libengine.la
-src_engine_libengine_la_SOURCES = \
+noinst_LIBRARIES += src/engine/libengine.a
+src_engine_libengine_a_SOURCES = \
 	src/engine/connect.c src/engine/connect.h \
 	src/engine/guard.c src/engine/guard.h \
 	src/engine/ops.h \

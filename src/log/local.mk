@@ -1,6 +1,6 @@
 # rank 2: one line per event
-noinst_LTLIBRARIES += src/log/liblog.la
-src_log_liblog_la_SOURCES = \
+noinst_LIBRARIES += src/log/liblog.a
+src_log_liblog_a_SOURCES = \
 	src/log/event.c src/log/event.h \
 	src/log/flood.c src/log/flood.h \
 	src/log/log.c src/log/log.h \

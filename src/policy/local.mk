@@ -1,6 +1,6 @@
 # rank 1: pure decisions
-noinst_LTLIBRARIES += src/policy/libpolicy.la
-src_policy_libpolicy_la_SOURCES = \
+noinst_LIBRARIES += src/policy/libpolicy.a
+src_policy_libpolicy_a_SOURCES = \
 	src/policy/backoff.c src/policy/backoff.h \
 	src/policy/breaker.c src/policy/breaker.h \
 	src/policy/budget.c src/policy/budget.h \

@@ -1,6 +1,8 @@
-# rank 4: the preloaded object
-lib_LTLIBRARIES += libretry.la
-libretry_la_SOURCES = \
+# rank 4: the preloaded object. It is linked like a program: a preload is named by
+# its file, so there is no version, and nothing links with it.
+preloaddir = $(libdir)
+preload_PROGRAMS = libretry.so
+libretry_so_SOURCES = \
 	src/preload/again.c src/preload/io.h \
 	src/preload/configure.c src/preload/configure.h \
 	src/preload/dial.h \
@@ -30,24 +32,18 @@ libretry_la_SOURCES = \
 	src/preload/wrap_resolve.c \
 	src/preload/wrap_select.c \
 	src/preload/wrap_sockopt.c
-libretry_la_CFLAGS = $(AM_CFLAGS)
-libretry_la_LIBADD = \
-	src/engine/libengine.la \
-	src/log/liblog.la \
-	src/state/libstate.la \
-	src/config/libconf.la \
-	src/policy/libpolicy.la \
-	src/base/libbase.la
-libretry_la_LDFLAGS = $(AM_LDFLAGS) $(HOUSE_LDFLAGS) -module -avoid-version -shared \
+libretry_so_CFLAGS = $(AM_CFLAGS)
+libretry_so_LDADD = \
+	src/engine/libengine.a \
+	src/log/liblog.a \
+	src/state/libstate.a \
+	src/config/libconf.a \
+	src/policy/libpolicy.a \
+	src/base/libbase.a
+libretry_so_LDFLAGS = $(AM_LDFLAGS) $(HOUSE_LDFLAGS) -shared -Wl,-soname,libretry.so \
 	-Wl,--version-script=libretry.map
-EXTRA_libretry_la_DEPENDENCIES = libretry.map
+EXTRA_libretry_so_DEPENDENCIES = libretry.map
 CLEANFILES += libretry.map
 
 libretry.map: $(top_srcdir)/src/preload/symbols.def $(top_srcdir)/scripts/gen-map
 	$(AM_V_GEN)$(top_srcdir)/scripts/gen-map $(top_srcdir)/src/preload/symbols.def >$@.tmp && mv $@.tmp $@
-
-# A preload is named by its file; libtool's description of it helps nobody.
-install-exec-hook:
-	rm -f $(DESTDIR)$(libdir)/libretry.la
-uninstall-hook:
-	rm -f $(DESTDIR)$(libdir)/libretry.so

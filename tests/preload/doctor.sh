@@ -7,7 +7,7 @@ set -u
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 CC=${CC:-gcc}
-: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./.libs/libretry.so}"
+: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}"
 for name in $(env | sed -n 's/^\(LIBRETRY_[A-Z_]*\)=.*/\1/p'); do
 	[ "$name" = LIBRETRY_SO ] || unset "$name"
 done

@@ -192,7 +192,7 @@ tests_preload_evbeside_pt_LDADD = $(CHECK_LIBS) -lpthread
 tests_preload_evstress_pt_SOURCES = tests/preload/evstress.c
 tests_preload_evstress_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_evstress_pt_CFLAGS = $(UNIT_CFLAGS)
-tests_preload_evstress_pt_LDADD = src/base/libbase.la $(CHECK_LIBS) -lpthread
+tests_preload_evstress_pt_LDADD = src/base/libbase.a $(CHECK_LIBS) -lpthread
 
 tests_preload_inject_pt_SOURCES = tests/preload/inject.c
 tests_preload_inject_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -204,13 +204,12 @@ tests_preload_injectenv_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_injectenv_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_injectenv_pt_LDADD = $(CHECK_LIBS) -lpthread
 
-# Preloaded beside us; -rpath makes libtool build a shared object.
-check_LTLIBRARIES += tests/preload/early.la
-tests_preload_early_la_SOURCES = tests/preload/early.c
-tests_preload_early_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-check_LTLIBRARIES += tests/preload/deep.la
-tests_preload_deep_la_SOURCES = tests/preload/deep.c
-tests_preload_deep_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+# Preloaded beside us, or loaded by them.
+check_PROGRAMS += tests/preload/early.so tests/preload/deep.so
+tests_preload_early_so_SOURCES = tests/preload/early.c
+tests_preload_early_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_preload_deep_so_SOURCES = tests/preload/deep.c
+tests_preload_deep_so_LDFLAGS = $(AM_LDFLAGS) -shared
 
 tests_preload_handlers_pt_SOURCES = tests/preload/handlers.c
 tests_preload_handlers_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -7,7 +7,7 @@
 set -u
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
-: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./.libs/libretry.so}" "${TOOLS:=./tests/tools}"
+: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}" "${TOOLS:=./tests/tools}"
 LIBRETRY=$(cd "$(dirname "$LIBRETRY")" && pwd)/$(basename "$LIBRETRY")
 LIBRETRY_SO=$(cd "$(dirname "$LIBRETRY_SO")" && pwd)/$(basename "$LIBRETRY_SO")
 TOOLS=$(cd "$TOOLS" && pwd) || exit 99

@@ -4,7 +4,7 @@
 # library), TOOLS.
 set -u
 
-: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./.libs/libretry.so}" "${TOOLS:=./tests/tools}"
+: "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}" "${TOOLS:=./tests/tools}"
 LIBRETRY=$(cd "$(dirname "$LIBRETRY")" && pwd)/$(basename "$LIBRETRY")
 LIBRETRY_SO=$(cd "$(dirname "$LIBRETRY_SO")" && pwd)/$(basename "$LIBRETRY_SO")
 TOOLS=$(cd "$TOOLS" && pwd)

@@ -359,15 +359,14 @@ tests_unit_test_tally_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_tally_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_tally_LDADD = $(UNIT_STATE)
 
-tests_unit_test_stats_SOURCES = tests/unit/test_stats.c src/cli/cli.c src/cli/out.c \
-	src/cli/segment.c src/cli/stats_prom.c src/cli/stats_show.c src/cli/stats_take.c
+tests_unit_test_stats_SOURCES = tests/unit/test_stats.c
 tests_unit_test_stats_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_stats_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_stats_LDADD = src/state/libstate.la $(UNIT_CONFIG)
-tests_unit_test_logread_SOURCES = tests/unit/test_logread.c src/cli/logline.c src/cli/logread.c src/cli/logvalue.c
+tests_unit_test_stats_LDADD = src/cli/libcli.a src/state/libstate.a $(UNIT_CONFIG)
+tests_unit_test_logread_SOURCES = tests/unit/test_logread.c
 tests_unit_test_logread_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_logread_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_logread_LDADD = $(UNIT_LOG) $(JANSSON_LIBS)
+tests_unit_test_logread_LDADD = src/cli/libcli.a $(UNIT_LOG) $(JANSSON_LIBS)
 
 tests_unit_test_window_SOURCES = tests/unit/test_window.c
 tests_unit_test_window_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -385,95 +384,78 @@ tests_unit_test_breaker_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_breaker_LDADD = $(UNIT_POLICY)
 
 # The worlds of "simulate", and what of the command they stand on.
-SIM_WORLD = src/cli/cli.c src/cli/need.c src/cli/out.c src/cli/sim_heap.c \
-	src/cli/sim_retry.c src/cli/sim_times.c
 
-tests_unit_test_sim_contention_SOURCES = tests/unit/test_sim_contention.c src/cli/sim_contention.c $(SIM_WORLD)
+tests_unit_test_sim_contention_SOURCES = tests/unit/test_sim_contention.c
 tests_unit_test_sim_contention_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_contention_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_sim_contention_LDADD = $(UNIT_ENGINE) -lm
+tests_unit_test_sim_contention_LDADD = src/cli/libcli.a $(UNIT_ENGINE) -lm
 
-tests_unit_test_sim_budget_SOURCES = tests/unit/test_sim_budget.c src/cli/sim_budget.c $(SIM_WORLD)
+tests_unit_test_sim_budget_SOURCES = tests/unit/test_sim_budget.c
 tests_unit_test_sim_budget_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_budget_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_sim_budget_LDADD = $(UNIT_ENGINE) -lm
+tests_unit_test_sim_budget_LDADD = src/cli/libcli.a $(UNIT_ENGINE) -lm
 
-tests_unit_test_sim_overload_SOURCES = tests/unit/test_sim_overload.c src/cli/sim_overload.c src/cli/sim_host.c $(SIM_WORLD)
+tests_unit_test_sim_overload_SOURCES = tests/unit/test_sim_overload.c
 tests_unit_test_sim_overload_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_overload_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_sim_overload_LDADD = $(UNIT_ENGINE) -lm
+tests_unit_test_sim_overload_LDADD = src/cli/libcli.a $(UNIT_ENGINE) -lm
 
-tests_unit_test_destarg_SOURCES = tests/unit/test_destarg.c \
-	src/cli/destarg.c
+tests_unit_test_destarg_SOURCES = tests/unit/test_destarg.c
 tests_unit_test_destarg_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_destarg_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_destarg_LDADD = $(UNIT_BASE)
+tests_unit_test_destarg_LDADD = src/cli/libcli.a $(UNIT_BASE)
 
-tests_unit_test_foresee_SOURCES = tests/unit/test_foresee.c \
-	src/cli/foresee.c
+tests_unit_test_foresee_SOURCES = tests/unit/test_foresee.c
 tests_unit_test_foresee_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_foresee_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_foresee_LDADD = $(UNIT_POLICY)
+tests_unit_test_foresee_LDADD = src/cli/libcli.a $(UNIT_POLICY)
 
-tests_unit_test_limits_SOURCES = tests/unit/test_limits.c \
-	src/cli/limits.c
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
 tests_unit_test_limits_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_limits_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_limits_LDADD = $(UNIT_BASE)
+tests_unit_test_limits_LDADD = src/cli/libcli.a $(UNIT_BASE)
 
-tests_unit_test_why_SOURCES = tests/unit/test_why.c \
-	src/cli/destarg.c src/cli/why.c
+tests_unit_test_why_SOURCES = tests/unit/test_why.c
 tests_unit_test_why_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_why_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_why_LDADD = $(UNIT_CONFIG)
+tests_unit_test_why_LDADD = src/cli/libcli.a $(UNIT_CONFIG)
 
-tests_unit_test_outages_SOURCES = tests/unit/test_outages.c \
-	src/cli/cli.c src/cli/need.c src/cli/out.c src/cli/outages.c \
-	src/cli/logline.c src/cli/logread.c src/cli/logvalue.c
+tests_unit_test_outages_SOURCES = tests/unit/test_outages.c
 tests_unit_test_outages_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_outages_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_outages_LDADD = $(UNIT_LOG) $(JANSSON_LIBS)
+tests_unit_test_outages_LDADD = src/cli/libcli.a $(UNIT_LOG) $(JANSSON_LIBS)
 
-tests_unit_test_advise_SOURCES = tests/unit/test_advise.c \
-	src/cli/cli.c src/cli/need.c src/cli/out.c src/cli/advise.c \
-	src/cli/sim_call.c src/cli/sim_outage.c src/cli/sim_times.c
+tests_unit_test_advise_SOURCES = tests/unit/test_advise.c
 tests_unit_test_advise_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_advise_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_advise_LDADD = $(UNIT_ENGINE) -lm
+tests_unit_test_advise_LDADD = src/cli/libcli.a $(UNIT_ENGINE) -lm
 
-UNIT_SIM = src/cli/cli.c src/cli/need.c src/cli/out.c src/cli/sim_call.c \
-	src/cli/sim_contention.c src/cli/sim_heap.c src/cli/sim_herd.c src/cli/sim_outage.c \
-	src/cli/sim_policies.c src/cli/sim_retry.c src/cli/sim_times.c
-tests_unit_test_sim_SOURCES = tests/unit/test_sim.c $(UNIT_SIM)
+tests_unit_test_sim_SOURCES = tests/unit/test_sim.c
 tests_unit_test_sim_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_sim_LDADD = src/config/libconf.la src/config/libconfdirect.la $(UNIT_ENGINE) -lm
+tests_unit_test_sim_LDADD = src/cli/libcli.a $(CONF_DIRECT) $(UNIT_ENGINE) -lm
 
-tests_unit_test_sim_tables_SOURCES = tests/unit/test_sim_tables.c src/cli/sim_legacy.c $(UNIT_SIM)
+tests_unit_test_sim_tables_SOURCES = tests/unit/test_sim_tables.c
 tests_unit_test_sim_tables_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sim_tables_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_sim_tables_LDADD = src/config/libconf.la src/config/libconfdirect.la \
-	$(UNIT_ENGINE) -lm
+tests_unit_test_sim_tables_LDADD = src/cli/libcli.a $(CONF_DIRECT) $(UNIT_ENGINE) -lm
 
-tests_unit_test_elf_SOURCES = tests/unit/test_elf.c src/cli/elf.c
+tests_unit_test_elf_SOURCES = tests/unit/test_elf.c
 tests_unit_test_elf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_elf_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_elf_LDADD = $(UNIT_BASE)
+tests_unit_test_elf_LDADD = src/cli/libcli.a $(UNIT_BASE)
 
-tests_unit_test_ldcache_SOURCES = tests/unit/test_ldcache.c src/cli/ldcache.c
+tests_unit_test_ldcache_SOURCES = tests/unit/test_ldcache.c
 tests_unit_test_ldcache_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_ldcache_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_ldcache_LDADD = $(UNIT_BASE)
+tests_unit_test_ldcache_LDADD = src/cli/libcli.a $(UNIT_BASE)
 
-tests_unit_test_target_SOURCES = tests/unit/test_target.c src/cli/target.c src/cli/elf.c \
-	src/cli/findings.c src/cli/need.c src/cli/cli.c src/cli/out.c
+tests_unit_test_target_SOURCES = tests/unit/test_target.c
 tests_unit_test_target_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_target_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_target_LDADD = $(UNIT_BASE)
+tests_unit_test_target_LDADD = src/cli/libcli.a $(UNIT_BASE)
 
-tests_unit_test_report_SOURCES = tests/unit/test_report.c src/cli/cli.c src/cli/logline.c \
-	src/cli/logread.c src/cli/logvalue.c src/cli/out.c src/cli/report_calls.c \
-	src/cli/report_model.c src/cli/report_read.c
+tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_report_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_report_LDADD = $(UNIT_LOG) $(JANSSON_LIBS) -lm
+tests_unit_test_report_LDADD = src/cli/libcli.a $(UNIT_LOG) $(JANSSON_LIBS) -lm
