@@ -340,6 +340,13 @@ void guard_failed(struct guard *g, const struct guarded *who, struct err e, bool
 		tell_pace(g, who, now, true, false);
 }
 
+bool guard_is_shut(const struct guard *g, const struct guarded *who, int64_t now, int64_t wait)
+{
+	return who->policy->breaker.enabled && is_open(g) &&
+	       breaker_state(who->policy, atomic_load(&g->slot->breaker), dur_add(now, wait)) ==
+	               BREAKER_OPEN;
+}
+
 bool guard_pay(struct guard *g, const struct guarded *who, enum err_class class, int64_t now)
 {
 	const struct budget *b = &who->policy->budget;

@@ -52,6 +52,9 @@ enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned
 void guard_failed(struct guard *g, const struct guarded *who, struct err e, bool counts,
                   int64_t now);
 
+/* Whether the breaker will still be open in <wait> ns: then it is no use to wait. */
+bool guard_is_shut(const struct guard *g, const struct guarded *who, int64_t now, int64_t wait);
+
 /* It is to be made again: has the budget a retry for it? */
 bool guard_pay(struct guard *g, const struct guarded *who, enum err_class class, int64_t now);
 

@@ -160,6 +160,12 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 		log_attempt(r, EVENT_WOULD_RETRY, error, d, now);
 		return false;
 	}
+	/* Of another place nobody asks the breaker. */
+	if (is_guarded(r) && !r->elsewhere && !r->detour &&
+	    guard_is_shut(r->guard, &who, now, d->wait)) {
+		retry_end(r, error, REASON_BREAKER);
+		return false;
+	}
 	if (is_guarded(r) && !guard_pay(r->guard, &who, d->class, now)) {
 		retry_end(r, error, REASON_BUDGET);
 		return false;

@@ -6,6 +6,7 @@
 #include "engine/resolve.h"
 #include "policy/breaker.h"
 #include "policy/pace.h"
+#include "policy/window.h"
 #include "tests/unit/call.h"
 
 static void begin(void)
@@ -193,6 +194,25 @@ START_TEST(an_open_breaker_ends_retries)
 	ck_assert_int_eq(run(), ECONNREFUSED);
 	ck_assert_uint_eq(w.calls, 2);
 	ck_assert_int_eq(last_reason(), REASON_BREAKER);
+	/* No retry is announced, waited for and paid that is known not to be made. */
+	ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 1);
+	ck_assert_uint_eq(w.wait_count, 1);
+	ck_assert_uint_eq(counted(TALLY_BREAKER_REFUSED), 1);
+	ck_assert_int_eq(window_estimate(atomic_load(&w.slot.spent), w.clock, p.budget.ttl), PPM);
+}
+END_TEST
+
+/* Half-open for the probe of another by then: one is. */
+START_TEST(an_open_breaker_is_waited_out)
+{
+	begin();
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 1;
+	p.breaker.open_for = 50 * DUR_MS;
+	SCRIPT(ECONNREFUSED, 0);
+	ck_assert_int_eq(run(), 0);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 1);
 }
 END_TEST
 
@@ -591,6 +611,7 @@ END_TEST
 UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_budget,
           &calls_of_long_ago_do_not, &tokens_come_back,
           &an_open_breaker_refuses_with_the_last_error, &an_open_breaker_ends_retries,
+          &an_open_breaker_is_waited_out,
           &an_open_breaker_goes_to_the_fallback,
           &no_error_is_invented, &a_hold_is_waited_for, &a_hold_that_others_see_is_waited_for,
           &what_is_struck_is_counted, &one_probes_and_the_others_wait,

@@ -70,7 +70,7 @@ static void open_breaker(void)
 	p.breaker.enabled = true;
 	p.breaker.consecutive_failures = 1;
 	begin(FD);
-	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW_ERROR);
 	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
 }
 
@@ -80,6 +80,27 @@ START_TEST(the_breaker_ends_it)
 
 	known();
 	open_breaker();
+	ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 0);
+	ck_assert_uint_eq(w.starts.used, 0);
+	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_uint_eq(counted(TALLY_BREAKER_REFUSED), 1);
+	assert_over();
+}
+END_TEST
+
+/* While it waits for an attempt that was announced. */
+START_TEST(the_breaker_opens_meanwhile)
+{
+	int error;
+
+	known();
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 2;
+	in_backoff(FD);
+	ck_assert_uint_eq(world_count(&w, EVENT_RETRY), 1);
+	atomic_store(&w.slot.breaker, breaker_failed(&p, atomic_load(&w.slot.breaker), w.clock,
+	                                             BREAKER_NO_TICKET, false, 0).word);
 	next_attempt();
 	ck_assert_uint_eq(w.starts.used, 0);
 	ck_assert_int_eq(pending_ask(&world_ops, &w, FD, &error), ANSWER_ERROR);
@@ -265,6 +286,7 @@ START_TEST(a_first_attempt_is_made_in_the_end)
 END_TEST
 
 UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
+          &the_breaker_opens_meanwhile,
           &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_probe_is_over_at_once,
           &a_first_attempt_is_parked,
           &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end)
