@@ -31,6 +31,7 @@ struct rep_event {
 	uint32_t dest, program, error, reason; /* in their tables of names */
 	uint32_t call;
 	uint8_t kind, op;
+	bool told;       /* ends: the last attempt has a line of its own */
 };
 
 enum rep_outcome { REP_UNFINISHED = 0, REP_RECOVERED, REP_GAVE_UP, REP_ABANDONED };

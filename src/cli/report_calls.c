@@ -46,6 +46,19 @@ static int64_t apart(int64_t a, int64_t b)
 	return a > b ? dur_sub(a, b) : dur_sub(b, a);
 }
 
+/* How badly <c> fits <e>, whose attempt began, or which was itself, at <at>. */
+static int64_t misfit(const struct rep_call *c, const struct rep_event *e, int64_t at)
+{
+	int64_t d = apart(c->next, at);
+
+	return e->kind == EVENT_RETRY ? d : dur_add(d, apart(c->waited, e->span));
+}
+
+static bool is_of(const struct rep_call *c, const struct rep_event *e)
+{
+	return c->dest == e->dest && c->program == e->program && c->op == e->op;
+}
+
 /*
  * The open call that <e>, whose attempt began at <began>, goes on with: one that
  * has made <attempts> before, and if there are several the one that was due and,
@@ -59,16 +72,39 @@ static int64_t find_open(const struct report *r, const struct open *o, const str
 
 	for (uint32_t i = 0; i < o->count[bucket]; i++) {
 		const struct rep_call *c = &r->calls[o->calls[bucket][i]];
-		int64_t d = apart(c->next, began);
+		int64_t d = misfit(c, e, began);
 
-		if (c->dest != e->dest || c->program != e->program || c->op != e->op ||
-		    c->attempts != attempts || (waiting && c->next <= began))
+		if (!is_of(c, e) || c->attempts != attempts || (waiting && c->next <= began))
 			continue;
-		if (e->kind != EVENT_RETRY)
-			d = dur_add(d, apart(c->waited, e->span));
 		if (best < 0 || d < least) {
 			best = i;
 			least = d;
+		}
+	}
+	return best;
+}
+
+/*
+ * The same if lines of it are missing, because they were suppressed: one that has made
+ * fewer attempts, was due by then, and began when this one did, as far as it is known:
+ * not later than its waits ago, and the latest of those.
+ */
+static int64_t find_gap(const struct report *r, const struct open *o, const struct rep_event *e,
+                        int64_t began)
+{
+	bool end = e->kind != EVENT_RETRY;
+	uint32_t bucket = bucket_of(e);
+	int64_t best = -1, latest = 0;
+
+	for (uint32_t i = 0; i < o->count[bucket]; i++) {
+		const struct rep_call *c = &r->calls[o->calls[bucket][i]];
+
+		if (!is_of(c, e) || c->attempts + 1 >= e->count || c->next > began ||
+		    (end && (c->waited > e->span || dur_add(c->from, e->span) > e->time)))
+			continue;
+		if (best < 0 || c->from > latest) {
+			best = i;
+			latest = c->from;
 		}
 	}
 	return best;
@@ -92,6 +128,8 @@ static void attempt_failed(struct report *r, struct open *o, struct rep_event *e
 
 	if (e->count > 1)
 		at = find_open(r, o, e, e->count - 1, began, false);
+	if (at < 0)
+		at = find_gap(r, o, e, began);
 	if (at >= 0) {
 		e->call = o->calls[bucket_of(e)][at];
 	} else {
@@ -103,6 +141,32 @@ static void attempt_failed(struct report *r, struct open *o, struct rep_event *e
 	c->to = e->time;
 	c->next = dur_add(e->time, e->span);
 	c->waited = dur_add(c->waited, e->span);
+}
+
+/* An attempt was announced, and then others had their say, or the time was over. */
+static bool may_be_refused(const struct report *r, const struct rep_event *e)
+{
+	const char *reason = r->words.list[e->reason];
+
+	return e->kind == EVENT_GAVE_UP &&
+	       (strcmp(reason, "breaker") == 0 || strcmp(reason, "deadline") == 0);
+}
+
+/* Whichever fits better: one whose last attempt has a line of its own, and one where it
+ * has none. */
+static int64_t find_refused(const struct report *r, const struct open *o,
+                            const struct rep_event *e)
+{
+	const uint32_t *list = o->calls[bucket_of(e)];
+	int64_t told = find_open(r, o, e, e->count, e->time, false);
+	int64_t untold = e->count > 0 ? find_open(r, o, e, e->count - 1, e->time, false) : -1;
+
+	if (told < 0 || untold < 0)
+		return told < 0 ? untold : told;
+	return misfit(&r->calls[list[told]], e, e->time) <=
+	                       misfit(&r->calls[list[untold]], e, e->time)
+	               ? told
+	               : untold;
 }
 
 /*
@@ -117,11 +181,13 @@ static int64_t find_ended(const struct report *r, const struct open *o, const st
 
 	if (outcome != REP_RECOVERED)
 		at = find_open(r, o, e, e->count, e->time, true);
+	if (at < 0 && may_be_refused(r, e))
+		at = find_refused(r, o, e);
 	if (at < 0 && e->count > 0)
 		at = find_open(r, o, e, e->count - 1, e->time, false);
 	if (at < 0 && outcome != REP_RECOVERED)
 		at = find_open(r, o, e, e->count, e->time, false);
-	return at;
+	return at < 0 ? find_gap(r, o, e, e->time) : at;
 }
 
 static void call_ended(struct report *r, struct open *o, struct rep_event *e,
@@ -134,6 +200,7 @@ static void call_ended(struct report *r, struct open *o, struct rep_event *e,
 		e->call = o->calls[bucket_of(e)][at];
 		take_out(o, bucket_of(e), (uint32_t)at);
 		c = &r->calls[e->call];
+		e->told = c->attempts == e->count;
 	} else {
 		/* Its retries were suppressed, cut off, or below the level of the log. */
 		e->call = new_call(r, e);
@@ -202,7 +269,7 @@ static void failure(struct report *r, struct trouble *t, const struct rep_event 
 		t->outage = (struct rep_outage){ .from = began, .dest = e->dest };
 		t->alive = e->time;
 	}
-	t->outage.failed++;
+	t->outage.failed += !e->told;
 	t->outage.to = e->time;
 	if (until > t->alive)
 		t->alive = until;

@@ -111,11 +111,47 @@ START_TEST(calls_given_up)
 	ck_assert_uint_eq(r.call_count, 3);
 	ck_assert_uint_eq(r.all.failed, 4);
 	ck_assert_int_eq(report_effective(&r.all), 0);
-	outage(0, "1s", "4s", false, 5);
+	outage(0, "1s", "4s", false, 4);
 	ck_assert_uint_eq(r.reason_count, 3);
 	ck_assert_uint_eq(r.error_count, 2);
 	ck_assert_str_eq(r.words.list[r.errors[0].name], "ETIMEDOUT");
 	ck_assert_uint_eq(r.errors[0].count, 3);
+	report_free(&r);
+}
+END_TEST
+
+/* The breaker refuses what was announced: no attempt more. With another call that has made
+ * one attempt less, and one whose last failure opened it. */
+START_TEST(refused_in_the_end)
+{
+	given("1.010 7 " RETRY "attempt=1/5 wait=100ms\n"
+	      "1.050 7 " RETRY "attempt=1/5 wait=500ms\n"
+	      "1.120 7 " RETRY "attempt=2/5 wait=200ms\n"
+	      "1.325 7 " GAVE_UP "attempts=2 reason=breaker waited=300ms\n"
+	      "1.560 7 " GAVE_UP "attempts=2 reason=breaker waited=500ms\n");
+	outcomes(0, 2, 0, 0);
+	ck_assert_uint_eq(r.call_count, 2);
+	ck_assert_int_eq(r.calls[0].waited, 300 * DUR_MS);
+	ck_assert_uint_eq(r.all.failed, 4);
+	ck_assert_uint_eq(r.all.attempts, 4);
+	outage(0, "1s", "1.560s", false, 4);
+	report_free(&r);
+}
+END_TEST
+
+/* One call, although lines in the middle of it are missing. */
+START_TEST(suppressed_in_the_middle)
+{
+	given("1.010 7 " RETRY "attempt=1/5 wait=100ms\n"
+	      "9.000 7 " RETRY "attempt=1/5 wait=100ms\n"
+	      "9.010 7 " RETRY "attempt=1/5 wait=300ms\n"
+	      "9.700 7 " RETRY "attempt=4/5 wait=100ms\n"
+	      "9.810 7 " GAVE_UP "attempts=5 reason=attempts waited=700ms\n"
+	      "9.900 7 " RECOVERED "attempts=4 waited=800ms\n"
+	      "9.950 7 WARN suppressed dest=db lines=4\n");
+	outcomes(1, 1, 0, 1);
+	ck_assert_uint_eq(r.call_count, 3);
+	ck_assert_int_eq(r.calls[0].outcome, REP_UNFINISHED);
 	report_free(&r);
 }
 END_TEST
@@ -264,6 +300,7 @@ START_TEST(many_open_calls)
 }
 END_TEST
 
-UNIT_MAIN("report", &nothing, &one_call_saved, &calls_given_up, &calls_side_by_side,
+UNIT_MAIN("report", &nothing, &one_call_saved, &calls_given_up, &refused_in_the_end,
+          &suppressed_in_the_middle, &calls_side_by_side,
           &calls_of_others, &calls_without_a_beginning, &outages_apart, &observed,
           &order_of_lines, &most_trouble_first, &many_open_calls)
