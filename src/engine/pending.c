@@ -64,6 +64,9 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 		int error = now == CONDITION_RESET ? ECONNRESET : ECONNREFUSED;
 		enum fate fate = a->ref.p->last ? FATE_OBSERVED : act_judge(a, error);
 
+		/* It may have turned out to be the last. */
+		if (fate == FATE_OURS && a->ref.p->last)
+			fate = FATE_OBSERVED;
 		if (fate == FATE_OURS)
 			return false;
 		if (fate == FATE_OBSERVED) {

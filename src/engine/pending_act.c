@@ -192,6 +192,12 @@ LR_NOINLINE enum fate act_judge(struct act *a, int error)
 	why = why_native(a, &t, error);
 	if (why == REASON_NONE)
 		return p->observed ? FATE_OBSERVED : FATE_OURS;
+	/* Never retried, but others want to know what it failed with. */
+	if (why == REASON_OFF && t.mode == MODE_RETRY && !p->observed &&
+	    guard_wants_first(t.policy)) {
+		p->last = true;
+		return FATE_OURS;
+	}
 	passed(a, &t, 0, why);
 	return FATE_NATIVE;
 }
@@ -393,7 +399,8 @@ LR_NOINLINE void act_reported(struct act *a, int error)
 
 	if (!p->policy)
 		return;
-	if (p->observed && !error)
+	/* Nobody has seen what a first attempt failed with. */
+	if (!error && (p->observed || !p->error))
 		return;
 	/* The program never asked: what it was before is the best we know. */
 	act_decide(a, error ? error : p->error);

@@ -81,7 +81,7 @@ int64_t act_next_look(const struct act *a, int64_t now);
 bool act_in_crowd(const struct act *a, const struct target *t);
 
 enum fate {
-	FATE_OURS = 0, /* to be retried if the error allows it */
+	FATE_OURS = 0, /* to be retried if the error allows it; with .last only decided on */
 	FATE_NATIVE,   /* the program's */
 	FATE_OBSERVED  /* the program's, and we say what we would have done */
 };

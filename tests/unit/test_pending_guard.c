@@ -110,6 +110,71 @@ START_TEST(the_breaker_opens_meanwhile)
 }
 END_TEST
 
+/* max_attempts = 1: nothing is retried or taken from the kernel, and the breaker hears of
+ * it, in whichever way the program does. */
+START_TEST(a_breaker_without_retries)
+{
+	unsigned told = 0;
+	int error;
+
+	known();
+	p.max_attempts = 1;
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 4;
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(first(&error), GUARD_GO);
+		if (i == 2) {
+			ck_assert_int_eq(pending_failed_at_once(&world_ops, &w, &call, &to,
+			                                        ENETUNREACH), ENETUNREACH);
+			continue;
+		}
+		pending_begin(&world_ops, &w, &call);
+		if (i == 0) {
+			ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
+			ck_assert_int_eq(state_of(FD), PEND_REPORTED);
+		}
+		w.conditions.rest = CONDITION_CLOSED;
+		ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock),
+		                 BREAKER_CLOSED);
+		ck_assert_int_eq(result(FD, ECONNREFUSED), ECONNREFUSED);
+		ck_assert_int_eq(state_of(FD), PEND_FREE);
+	}
+	for (unsigned i = 0; i < w.event_count; i++)
+		told += w.events[i].kind != EVENT_PASSED;
+	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(w.errors.used + w.dissolved, 0);
+	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	/* The probe fails. */
+	w.clock += 8 * DUR_S;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_begin(&world_ops, &w, &call);
+	ck_assert_int_eq(result(FD, ECONNREFUSED), ECONNREFUSED);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	assert_over();
+}
+END_TEST
+
+/* It is closed by a program that never asks: no error is known, and none invented. */
+START_TEST(a_failure_that_nobody_asks_for)
+{
+	int error;
+
+	known();
+	p.max_attempts = 1;
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 1;
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	pending_begin(&world_ops, &w, &call);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
+	closing(FD);
+	ck_assert_uint_eq(w.errors.used, 0);
+	ck_assert_uint_eq(atomic_load(&w.slot.last_failure), 0);
+	ck_assert_int_eq(first(&error), GUARD_GO);
+	assert_over();
+}
+END_TEST
+
 START_TEST(a_first_attempt_is_refused)
 {
 	int error;
@@ -286,7 +351,8 @@ START_TEST(a_first_attempt_is_made_in_the_end)
 END_TEST
 
 UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
-          &the_breaker_opens_meanwhile,
+          &the_breaker_opens_meanwhile, &a_breaker_without_retries,
+          &a_failure_that_nobody_asks_for,
           &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_probe_is_over_at_once,
           &a_first_attempt_is_parked,
           &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end)
