@@ -55,7 +55,7 @@ struct config {
 	 * options), or a rule
 	 * redirects. */
 	bool before_connect;
-	bool before_lookup;      /* dns_attempt_timeout */
+	bool before_lookup;      /* dns_attempt_timeout, or others hear of it */
 	bool after_lookup;       /* a rule has a place that goes by a name */
 	/* Errors and unknown keys met while loading. */
 	unsigned errors;

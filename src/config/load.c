@@ -230,7 +230,7 @@ static void look_ahead(struct config *c, const struct policy *p)
 	    p->send == SEND_FIRST_WRITE || s->syn_count || s->user_timeout || s->keepalive_idle ||
 	    s->keepalive_interval || s->keepalive_count || p->breaker.enabled || p->coordinate)
 		c->before_connect = true;
-	if (p->dns_attempt_timeout != DUR_NONE)
+	if (p->dns_attempt_timeout != DUR_NONE || p->breaker.enabled || p->coordinate)
 		c->before_lookup = true;
 }
 

@@ -130,7 +130,7 @@ static uint64_t unseen(const struct guard *g, const struct guarded *who, uint64_
 {
 	int64_t last;
 
-	if (guard_wants_first(who->policy) && who->op == OP_CONNECT)
+	if (guard_wants_first(who->policy) && who->op != OP_SEND)
 		return 0;
 	if (is_tallied(who))
 		return n - (who->attempt <= 1);

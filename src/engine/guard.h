@@ -34,7 +34,8 @@ struct guarded {
 	unsigned attempt;        /* the current one */
 };
 
-/* The policy lets nobody make even a first attempt unasked. */
+/* The policy lets nobody make even a first connect unasked, and is told of every look-up:
+ * the first attempt of one is made whatever others say. */
 static inline bool guard_wants_first(const struct policy *p)
 {
 	return p->breaker.enabled || p->coordinate;

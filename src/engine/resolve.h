@@ -22,7 +22,8 @@ struct lookup_call {
 /*
  * <error>: the first attempt's result (.code 0: no attempt was made yet) with
  * <sys_errno>, the errno after it. Returns the last attempt's result; *sys_errno
- * is its errno.
+ * is its errno. A policy that guard_wants_first() is told of what succeeds at once,
+ * so such a look-up is made here.
  */
 struct err engine_lookup(const struct engine_ops *ops, void *ctx,
                          const struct lookup_call *call, struct err error, int *sys_errno);

@@ -114,6 +114,9 @@ void retry_succeeded(const struct retry *r)
 	struct guarded who = guarded_by(r);
 	struct event e;
 
+	/* Nobody was asked before the first attempt of a look-up. */
+	if (is_guarded(r) && r->op == OP_LOOKUP && guard_wants_first(r->policy))
+		guard_open(r->guard, &who);
 	if (is_guarded(r) && r->guard->slot)
 		guard_succeeded(r->guard, &who, r->elsewhere, r->attempt, r->waited,
 		                r->attempt_began, r->ops->now(r->ctx));

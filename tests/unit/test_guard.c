@@ -597,7 +597,6 @@ START_TEST(look_ups_are_another_matter)
 	ck_assert_uint_eq(counted(TALLY_RECOVERED), 1);
 	/* Nobody sees those that succeed at once. */
 	p.budget.kind = BUDGET_TOKENS;
-	p.coordinate = true;
 	atomic_store(&w.slot.spent, 500);
 	w.clock += 30 * DUR_S;
 	l.began = w.clock;
@@ -605,6 +604,45 @@ START_TEST(look_ups_are_another_matter)
 	w.calls = 0;
 	engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 }, &sys_errno);
 	ck_assert_uint_gt(w.calls, 1);
+}
+END_TEST
+
+/* Unlike connects they are not asked before, so failures "in a row" and "of all attempts"
+ * are such only if successes are told. */
+START_TEST(look_ups_that_succeed_are_told)
+{
+	struct lookup_call l = { .host = "db", .port = 5432, .policy = &p };
+	int sys_errno;
+
+	begin();
+	w.domain = ERR_EAI;
+	p.max_attempts = 1;
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 2;
+	for (unsigned i = 0; i < 6; i++) {
+		l.began = w.clock;
+		w.calls = 0;
+		if (i % 2 == 0)
+			SCRIPT(EAI_AGAIN);
+		else
+			SCRIPT(0);
+		engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 }, &sys_errno);
+		ck_assert_uint_eq(w.calls, 1);
+		ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock),
+		                 BREAKER_CLOSED);
+	}
+	/* Two in a row: open. A first attempt is made all the same, and is no probe. */
+	SCRIPT(EAI_AGAIN);
+	for (unsigned i = 0; i < 2; i++)
+		engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 }, &sys_errno);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	SCRIPT(0);
+	w.calls = 0;
+	ck_assert_int_eq(engine_lookup(&world_ops, &w, &l, (struct err){ ERR_EAI, 0 },
+	                               &sys_errno).code, 0);
+	ck_assert_uint_eq(w.calls, 1);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
 }
 END_TEST
 
@@ -620,4 +658,4 @@ UNIT_MAIN("guard", &outcomes_are_counted, &the_budget_ends_it, &calls_fill_the_b
           &calls_to_unix_sockets_count, &a_hold_of_days_is_none, &who_waited_is_not_slow,
           &who_waited_has_the_rest_of_its_time, &a_signal_lets_a_first_attempt_go,
           &a_probe_that_says_nothing, &observing_changes_nothing,
-          &look_ups_are_another_matter)
+          &look_ups_are_another_matter, &look_ups_that_succeed_are_told)

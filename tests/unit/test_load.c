@@ -494,6 +494,8 @@ START_TEST(looks_ahead)
 		{ "policies = { x = { attempt_timeout = \"1s\"; }; };", false, false },
 		{ "policies = { default = { attempt_timeout = \"1s\"; }; };", true, false },
 		{ "destinations = ( { policy = \"interactive\"; } );", true, false },
+		{ "policies = { default = { breaker = { enabled = true; }; }; };", true, true },
+		{ "policies = { default = { coordinate = true; }; };", true, true },
 		{ "programs = ( { exe = \"x\"; policy = \"interactive\"; } );", true, false },
 		{ "destinations = ( { override = { socket = { syn_count = 1; }; }; } );", true,
 		  false },
