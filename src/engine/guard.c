@@ -43,10 +43,7 @@ static bool is_open(const struct guard *g)
 {
 	if (!g->slot)
 		return false;
-	shm_check(g->slot);
-	if (g->stats)
-		shm_check(g->stats);
-	return true;
+	return shm_check(g->slot) && (!g->stats || shm_check(g->stats));
 }
 
 static void tally(const struct guard *g, enum tally what)

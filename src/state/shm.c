@@ -36,6 +36,10 @@ static void *_Atomic former[SHM_FORMER];
 static _Atomic unsigned formers;
 static void *_Atomic spare;
 
+/* Places that could not be laid over: nobody knows what is there now. There can be no
+ * more: after the first nothing is attached. */
+static void *_Atomic lost[SHM_FORMER];
+
 struct slot_name {
 	uint64_t key;
 	uint64_t text[SLOT_TEXT / 8];
@@ -130,30 +134,6 @@ static struct slot *find(struct slot *slots, unsigned count, const struct slot_n
 	return NULL;
 }
 
-/* From now on <place> is zeros of this process's own. */
-static void lay_over(void *place)
-{
-	sys_mmap(place, SHM_BYTES, PROT_READ | PROT_WRITE,
-	         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
-}
-
-/* Some may still be using its slots: so first it becomes memory that cannot go away.
- * (Should another thread have let go of it long ago, and the place be in use again, then
- * the one that is there now is found to be without a header.) */
-static void let_go(struct share *share, struct shm_header *h)
-{
-	unsigned at;
-	void *oldest;
-
-	lay_over(h);
-	if (!atomic_compare_exchange_strong(&share->map, &h, NULL))
-		return;
-	at = atomic_fetch_add(&formers, 1) % SHM_FORMER;
-	oldest = atomic_exchange(&former[at], h);
-	if (oldest)
-		atomic_store(&spare, oldest);
-}
-
 /* Only the first reason is kept. */
 static void refuse(struct share *share, const char *why)
 {
@@ -166,6 +146,62 @@ static void refuse(struct share *share, const char *why)
 	atomic_store(&share->refused, true);
 }
 
+/* A mapping over <place> has failed, and may have left a hole there, or what the program
+ * has put into it since: not to be touched, nor mapped over, any more. */
+static void lose(void *place)
+{
+	refuse(&shares[0], "nothing is shared any more: no memory for what was");
+	for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
+		void *none = NULL;
+
+		if (atomic_compare_exchange_strong(&lost[i], &none, place) || none == place)
+			return;
+	}
+}
+
+static bool is_lost(uintptr_t at)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
+		uintptr_t place = (uintptr_t)atomic_load_explicit(&lost[i], memory_order_relaxed);
+
+		/* They were filled from the first on. */
+		if (!place)
+			return false;
+		if (at - place < SHM_BYTES)
+			return true;
+	}
+	return false;
+}
+
+/* From now on <place> is zeros of this process's own. False: it is lost. */
+static bool lay_over(void *place)
+{
+	if (is_lost((uintptr_t)place))
+		return false;
+	if (sys_mmap(place, SHM_BYTES, PROT_READ | PROT_WRITE,
+	             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1))
+		return true;
+	lose(place);
+	return false;
+}
+
+/* Some may still be using its slots: so first it becomes memory that cannot go away.
+ * (Should another thread have let go of it long ago, and the place be in use again, then
+ * the one that is there now is found to be without a header.) */
+static void let_go(struct share *share, struct shm_header *h)
+{
+	bool whole = lay_over(h);
+	unsigned at;
+	void *oldest;
+
+	if (!atomic_compare_exchange_strong(&share->map, &h, NULL) || !whole)
+		return;
+	at = atomic_fetch_add(&formers, 1) % SHM_FORMER;
+	oldest = atomic_exchange(&former[at], h);
+	if (oldest)
+		atomic_store(&spare, oldest);
+}
+
 static int64_t gid_of(const struct share *share)
 {
 	return share == &shares[0] ? -1 : atomic_load(&group);
@@ -173,8 +209,8 @@ static int64_t gid_of(const struct share *share)
 
 static void give_back(void *place)
 {
-	lay_over(place);
-	atomic_store(&spare, place);
+	if (lay_over(place))
+		atomic_store(&spare, place);
 }
 
 static struct shm_header *publish(struct share *share, struct shm_header *h, void *place)
@@ -212,7 +248,7 @@ static LR_NOINLINE struct shm_header *attach(struct share *share)
 	void *place;
 	enum shm_answer answer;
 
-	if (atomic_load(&share->refused) || !may_share(share))
+	if (atomic_load(&share->refused) || atomic_load(&lost[0]) || !may_share(share))
 		return NULL;
 	shm_file_name(&file, gid);
 	place = atomic_exchange(&spare, NULL);
@@ -222,7 +258,9 @@ static LR_NOINLINE struct shm_header *attach(struct share *share)
 	if (answer == SHM_LATER && patient)
 		atomic_store(&share->in_vain, now);
 	if (answer != SHM_MAPPED) {
-		if (place)
+		if (place && file.lost)
+			lose(place);
+		else if (place)
 			give_back(place);
 		return NULL;
 	}
@@ -291,15 +329,20 @@ struct slot *shm_slot(enum scope scope, const char *dest, const char *policy_nam
 	return find(own, SHM_OWN_SLOTS, &n, NULL);
 }
 
-void shm_check(const struct slot *s)
+bool shm_check(const struct slot *s)
 {
+	if (lr_unlikely(is_lost((uintptr_t)s)))
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
 		struct shm_header *h = atomic_load_explicit(&shares[i].map, memory_order_acquire);
 		uintptr_t page = 0;
 
-		if (h && (uintptr_t)s - (uintptr_t)h < SHM_BYTES && !is_there(s, &page))
-			let_go(&shares[i], h);
+		if (!h || (uintptr_t)s - (uintptr_t)h >= SHM_BYTES || is_there(s, &page))
+			continue;
+		let_go(&shares[i], h);
+		return !is_lost((uintptr_t)s);
 	}
+	return true;
 }
 
 void shm_set_group(int64_t gid)

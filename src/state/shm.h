@@ -31,7 +31,9 @@
  * (looked at once a second: a logout may remove it, and a process may change its uid)
  * is let go of, and the one under the name is attached, or made. Slots of one that was
  * let go of stay readable and writable, for nobody: their place becomes memory of
- * this process, and is not used again before SHM_FORMER others were let go of.
+ * this process, and is not used again before SHM_FORMER others were let go of. Where
+ * the kernel has no memory for that, the place is left alone for good, and nothing is
+ * attached any more.
  *
  * Lock-free. Async-signal-safe once attached; attaching makes system calls and holds
  * nothing. errno untouched. After fork the child goes on with the mapping.
@@ -77,8 +79,8 @@ struct slot *shm_slot(enum scope scope, const char *dest, const char *policy_nam
 
 /* Before a slot is used that was found some time ago: if somebody has truncated the
  * segment since, its use ends, and <s> is zeros of this process. No system call for
- * other slots. */
-void shm_check(const struct slot *s);
+ * other slots. False: there was no memory for that; <s> must not be used. */
+bool shm_check(const struct slot *s);
 
 /* Which group shares a segment for SCOPE_HOST; -1 (at first): none, and SCOPE_HOST is
  * SCOPE_USER. */

@@ -69,6 +69,7 @@ void shm_path(char *path, size_t size, int64_t uid, int64_t gid)
 void shm_file_name(struct shm_file *f, int64_t gid)
 {
 	f->gid = gid;
+	f->lost = false;
 	f->why[0] = '\0';
 	shm_path(f->path, sizeof(f->path), sys_geteuid(), gid);
 }
@@ -192,7 +193,10 @@ static enum look map(struct shm_file *f, int fd, void *place, struct shm_header 
 {
 	*h = sys_mmap(place, SHM_BYTES, PROT_READ | PROT_WRITE,
 	              MAP_SHARED | (place ? MAP_FIXED : 0), fd);
-	return *h ? LOOK_MAPPED : refuse_text(f, "cannot be mapped", -1);
+	if (*h)
+		return LOOK_MAPPED;
+	f->lost = place != NULL;
+	return refuse_text(f, "cannot be mapped", -1);
 }
 
 /* <st>: a regular file that is open as <fd>. */

@@ -23,6 +23,7 @@ enum shm_answer {
 
 struct shm_file {
 	int64_t gid; /* -1: the user's own */
+	bool lost;   /* <place> could not be mapped over: what is there is not known */
 	char path[SHM_PATH_MAX];
 	char why[SHM_WHY_MAX];
 };

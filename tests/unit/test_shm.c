@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/shm.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "base/sys.h"
 #include "tests/unit/shm.h"
@@ -395,6 +400,65 @@ START_TEST(kept_slots_are_checked)
 END_TEST
 
 /* The look at the name is due once a second: a fresh attachment looks at once. */
+/* Where the segment of slot <s> begins: on a page, and that is so of one only. */
+static char *begin_of(struct slot *s)
+{
+	char *at = (char *)s - sizeof(struct shm_header);
+
+	for (unsigned i = 0; i < SHM_SLOTS && (uintptr_t)at % 4096; i++)
+		at -= sizeof(struct slot);
+	ck_assert_uint_eq((uintptr_t)at % 4096, 0);
+	return at;
+}
+
+/* mmap() at <place> fails from now on, in this process. */
+static void no_mapping_at(const void *place)
+{
+	const size_t low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4;
+#ifdef __NR_mmap2
+	const unsigned nr = __NR_mmap2;
+#else
+	const unsigned nr = __NR_mmap;
+#endif
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + low),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(uintptr_t)place, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Where a segment's place cannot be made this process's own memory nobody writes there any
+ * more, and nothing is mapped there: it may be a hole, and then somebody else's. */
+START_TEST(a_place_that_is_lost)
+{
+	struct slot *kept, *s;
+	bool shared;
+
+	if (getenv("CK_FORK") && strcmp(getenv("CK_FORK"), "no") == 0)
+		return;
+	open_folder();
+	kept = user_slot("a:1", &shared);
+	ck_assert(kept && shared && shm_check(kept));
+	ck_assert_int_eq(shm_retire(segment), 0);
+	no_mapping_at(begin_of(kept));
+	s = user_slot("a:1", &shared);
+	ck_assert(s && !shared && shm_check(s));
+	ck_assert(!shm_check(kept));
+	ck_assert_ptr_nonnull(shm_trouble());
+	munmap(begin_of(kept), SHM_BYTES);
+	ck_assert(!shm_check(kept));
+	ck_assert(!is_shared("b:1"));
+	close_folder();
+}
+END_TEST
+
 START_TEST(a_name_that_became_anothers)
 {
 	char aside[SHM_PATH_MAX + 8];
@@ -538,5 +602,6 @@ END_TEST
 UNIT_MAIN("shm", &one_name_one_slot, &own_slots_make_no_file, &texts_of_any_length,
           &errno_is_untouched, &full_tables, &two_names_with_one_key, &a_slot_whose_maker_died,
           &hostile_words, &hostile_header, &retired_segments, &mappings_are_bounded,
-          &truncated_while_mapped, &kept_slots_are_checked, &a_name_that_became_anothers,
+          &truncated_while_mapped, &kept_slots_are_checked,
+          &a_place_that_is_lost, &a_name_that_became_anothers,
           &fork_goes_on, &newcomers_change_nothing, &the_commands_view, &names_of_files)
