@@ -234,6 +234,12 @@ void fmt_json(struct fmt *f, const char *s, size_t max)
 		if (n > 1) {
 			if (n > max - i)
 				break;
+			/* To a terminal they are commands. */
+			if (u[i] == 0xc2 && u[i + 1] < 0xa0) {
+				fmt_byte(f, "\\u00", u[i + 1]);
+				i += n;
+				continue;
+			}
 			fmt_mem(f, s + i, n);
 			i += n;
 			continue;

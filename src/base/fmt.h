@@ -55,8 +55,8 @@ void fmt_ppm(struct fmt *f, int64_t ppm);
  */
 void fmt_word(struct fmt *f, const char *s, size_t max);
 
-/* The same bound, as the inside of a JSON string (no quotes added); bytes
- * that are not valid UTF-8 become \u00NN. */
+/* The same bound, as the inside of a JSON string (no quotes added); controls,
+ * U+0080 to U+009F too, and bytes that are not valid UTF-8 become \u00NN. */
 void fmt_json(struct fmt *f, const char *s, size_t max);
 
 /* Wall-clock seconds and nanoseconds as 2026-11-29T18:31:37.123Z (UTC,

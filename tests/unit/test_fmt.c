@@ -215,6 +215,9 @@ START_TEST(json_strings_are_valid)
 		/* two, three and four bytes, whole */
 		{ "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", 9,
 		  "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80" },
+		/* controls of two bytes; the first that is none */
+		{ "\xc2\x80\xc2\x9b" "31m\xc2\x9f\xc2\xa0", 16,
+		  "\\u0080\\u009b31m\\u009f\xc2\xa0" },
 		/* never cut inside a character */
 		{ "a\xe2\x82\xac", 3, "a..." },
 		/* stray, overlong, surrogate, past U+10FFFF, unfinished */
