@@ -15,7 +15,7 @@
 #define HTTPD_FUNCTIONS(X) \
 	X(start_daemon) X(stop_daemon) X(get_fdset) X(get_timeout) X(run_from_select) \
 	X(create_response_from_buffer) X(add_response_header) X(queue_response) \
-	X(destroy_response)
+	X(destroy_response) X(get_connection_info)
 
 struct httpd {
 #define X(name) __typeof__(MHD_##name) *name;

@@ -70,6 +70,6 @@ src_cli_libcli_a_SOURCES += \
 	src/cli/httpd.c src/cli/httpd.h \
 	src/cli/segment.c src/cli/segment.h src/cli/shared.c src/cli/shared.h \
 	src/cli/stats.h src/cli/stats_prom.c src/cli/stats_serve.c src/cli/stats_show.c \
-	src/cli/stats_take.c src/cli/stats_watch.c
+	src/cli/stats_take.c src/cli/stats_watch.c src/cli/visits.c src/cli/visits.h
 # Opened when it is needed; see httpd.h.
 libretry_CPPFLAGS += $(MICROHTTPD_CFLAGS) -DMICROHTTPD_SONAME='"$(MICROHTTPD_SONAME)"'

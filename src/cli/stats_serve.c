@@ -16,10 +16,15 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/sys.h"
 #include "cli/httpd.h"
+#include "cli/visits.h"
 
-#define CONNECTIONS 64
+#define CONNECTIONS VISITS_MAX
 #define IDLE_SECONDS 15
+/* More than the idle time, so that a connection that is kept for the next request is
+ * not told between two. */
+#define REQUEST_FOR (30 * DUR_S)
 
 static volatile sig_atomic_t stopped;
 
@@ -33,7 +38,44 @@ static void stop(int sig)
 struct server {
 	struct stats *st;
 	const struct segment *segment;
+	struct visits visits;
 };
+
+static void on_connection(void *ctx, struct MHD_Connection *c, void **visit,
+                          enum MHD_ConnectionNotificationCode what)
+{
+	struct server *s = ctx;
+	const union MHD_ConnectionInfo *info;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		visits_end(*visit);
+		return;
+	}
+	info = httpd->get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*visit = info ? visits_begin(&s->visits, info->connect_fd, sys_monotonic()) : NULL;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+	const union MHD_ConnectionInfo *info =
+		httpd->get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	(void)ctx;
+	(void)state;
+	(void)how;
+	if (info)
+		visits_answered(info->socket_context, sys_monotonic());
+}
+
+/* For libmicrohttpd that ends the connection. */
+static void end_visits(struct visits *v)
+{
+	struct visit *visit;
+
+	while ((visit = visits_over(v, sys_monotonic(), REQUEST_FOR)))
+		shutdown(visit->fd, SHUT_RDWR);
+}
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
                               char *text, size_t size)
@@ -218,29 +260,32 @@ static void hold_signals(sigset_t *waiting)
 }
 
 /* False: it cannot go on. */
-static bool turn(struct MHD_Daemon *daemon, const sigset_t *waiting)
+static bool turn(struct MHD_Daemon *daemon, struct visits *visits, const sigset_t *waiting)
 {
 	fd_set r, w, e;
 	MHD_socket max = -1;
 	MHD_UNSIGNED_LONG_LONG ms;
-	struct timespec left, *limit = NULL;
+	int64_t left;
+	struct timespec limit;
 
 	FD_ZERO(&r);
 	FD_ZERO(&w);
 	FD_ZERO(&e);
 	if (httpd->get_fdset(daemon, &r, &w, &e, &max) != MHD_YES)
 		return false;
-	if (httpd->get_timeout(daemon, &ms) == MHD_YES) {
-		left = dur_timespec((int64_t)ms * DUR_MS);
-		limit = &left;
-	}
-	if (pselect((int)max + 1, &r, &w, &e, limit, waiting) < 0) {
+	left = visits_left(visits, sys_monotonic(), REQUEST_FOR);
+	if (httpd->get_timeout(daemon, &ms) == MHD_YES && (int64_t)ms * DUR_MS < left)
+		left = (int64_t)ms * DUR_MS;
+	if (left != DUR_NONE)
+		limit = dur_timespec(left);
+	if (pselect((int)max + 1, &r, &w, &e, left != DUR_NONE ? &limit : NULL, waiting) < 0) {
 		if (errno != EINTR)
 			return false;
 		FD_ZERO(&r);
 		FD_ZERO(&w);
 		FD_ZERO(&e);
 	}
+	end_visits(visits);
 	return httpd->run_from_select(daemon, &r, &w, &e) == MHD_YES;
 }
 
@@ -261,6 +306,8 @@ int stats_serve(struct stats *st, const struct segment *s, const char *where)
 	                          MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
 	                          MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 	                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+	                          MHD_OPTION_NOTIFY_CONNECTION, on_connection, &server,
+	                          MHD_OPTION_NOTIFY_COMPLETED, on_completed, &server,
 	                          MHD_OPTION_END);
 	if (!daemon) {
 		cli_say("stats: --serve: the server does not start");
@@ -269,7 +316,7 @@ int stats_serve(struct stats *st, const struct segment *s, const char *where)
 	}
 	announce(fd);
 	while (ok && !stopped)
-		ok = turn(daemon, &waiting);
+		ok = turn(daemon, &server.visits, &waiting);
 	httpd->stop_daemon(daemon);
 	if (!ok)
 		cli_say("stats: --serve: %s", strerror(errno));
