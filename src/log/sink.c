@@ -59,15 +59,34 @@ static ssize_t quiet_write(int fd, const struct sink_line *line)
 	return n;
 }
 
+/* A full disk may have cut a line, of this process or of another. */
+static bool cut;
+
+static bool has_no_room(ssize_t n, size_t len)
+{
+	return (n > 0 && (size_t)n < len) || n == -ENOSPC || n == -EDQUOT || n == -EFBIG;
+}
+
 /* A pipe that polls as writable takes PIPE_BUF bytes without waiting. */
 static bool put(int fd, const struct sink_line *line)
 {
 	const struct timespec now = { 0, 0 };
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	ssize_t n;
 
 	if (sys_ppoll(&p, 1, &now) != 1 || !(p.revents & POLLOUT))
 		return false;
-	return quiet_write(fd, line) == (ssize_t)line->len;
+	if (__atomic_load_n(&cut, __ATOMIC_RELAXED)) {
+		static const struct sink_line end = { .text = "\n", .len = 1 };
+
+		if (quiet_write(fd, &end) != 1)
+			return false;
+		__atomic_store_n(&cut, false, __ATOMIC_RELAXED);
+	}
+	n = quiet_write(fd, line);
+	if (has_no_room(n, line->len))
+		__atomic_store_n(&cut, true, __ATOMIC_RELAXED);
+	return n == (ssize_t)line->len;
 }
 
 static bool put_socket(int fd, const struct sink_line *line)

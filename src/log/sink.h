@@ -10,7 +10,8 @@
  * Honest limits: opening or writing a file on a file system that hangs waits
  * like any write; between looking whether a blocking pipe has room and
  * writing, another writer can fill it; a disk or a RLIMIT_FSIZE that ends in
- * the middle of a line cuts it.
+ * the middle of a line cuts it. Who saw that there was no room begins the next
+ * line with a newline; another process may write behind the half line.
  */
 #ifndef LIBRETRY_LOG_SINK_H
 #define LIBRETRY_LOG_SINK_H

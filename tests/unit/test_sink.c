@@ -256,6 +256,28 @@ START_TEST(file_size_limit_kills_nobody)
 }
 END_TEST
 
+/* As far as there is room; who comes next does not write behind it. */
+START_TEST(a_line_that_was_cut_is_ended)
+{
+	struct rlimit old, some;
+	const char *log = path("log");
+	bool first, second, third;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+	some = (struct rlimit){ line.len + 10, old.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &some);
+	first = sink_to_file(log, &line);
+	second = sink_to_file(log, &line);
+	third = sink_to_file(log, &line);
+	setrlimit(RLIMIT_FSIZE, &old);
+	ck_assert(first && !second && !third);
+	ck_assert(to_file("log"));
+	ck_assert(to_file("log"));
+	ck_assert_str_eq(contents("log"), TEXT "2026-11-29\n" TEXT TEXT);
+	clean();
+}
+END_TEST
+
 /* With 0 free but nothing above 2 allowed, a sink that used 0 would succeed. */
 START_TEST(low_descriptors_are_not_used)
 {
@@ -518,7 +540,7 @@ END_TEST
 
 UNIT_MAIN("sink", &file_is_created_and_appended, &odd_files_are_dropped, &fifo_never_waits,
           &large_file_is_renamed_once, &large_file_that_cannot_be_renamed_stops_growing,
-          &file_size_limit_kills_nobody, &low_descriptors_are_not_used,
+          &file_size_limit_kills_nobody, &a_line_that_was_cut_is_ended, &low_descriptors_are_not_used,
           &blocking_pipe_never_waits, &nobody_reads_and_nobody_dies,
           &pending_signals_of_the_program_stay, &descriptor_must_be_the_same_file,
           &unix_stream_takes_lines, &network_sockets_are_left_alone,
