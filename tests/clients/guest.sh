@@ -138,6 +138,28 @@ asyncio.run(main())'"
 	assert_recovered connect
 }
 
+# over_ssh TEXT COMMAND: a protocol on the streams of ssh, while that retries. The command
+# finds what to give ssh in ssh.conf, and files to fetch in tree and repo.
+over_ssh()
+{
+	need ssh ssh-keygen sshd git rsync
+	[ "$(id -u)" -eq 0 ] || skip "not root"
+	mount -t tmpfs tmpfs /run || fail "no /run of our own"
+	mkdir -m 755 /run/sshd
+	ssh-keygen -q -t ed25519 -N '' -f "$CASE_DIR/key" || fail "no key"
+	cp "$CASE_DIR/key.pub" "$CASE_DIR/authorized"
+	printf '%s\n' "HostKey $CASE_DIR/key" "AuthorizedKeysFile $CASE_DIR/authorized" \
+		'StrictModes no' 'UsePAM no' 'PermitRootLogin yes' 'PrintMotd no' \
+		'PrintLastLog no' 'Subsystem sftp internal-sftp' >"$CASE_DIR/sshd.conf"
+	printf '%s\n' 'BatchMode yes' "IdentityFile $CASE_DIR/key" 'StrictHostKeyChecking no' \
+		'UserKnownHostsFile /dev/null' 'LogLevel ERROR' >"$CASE_DIR/ssh.conf"
+	mkdir "$CASE_DIR/tree"
+	seq 1000 >"$CASE_DIR/tree/numbers"
+	make_repository "$CASE_DIR/repo"
+	client ssh 0 "$1" "cd '$CASE_DIR'; rm -rf copy; $2" \
+		--exec "exec '$(command -v sshd)' -i -f '$CASE_DIR/sshd.conf' -E '$CASE_DIR/sshd.err'"
+}
+
 # As many descriptors as the program itself needs.
 few_descriptors()
 {
@@ -236,6 +258,16 @@ add_case python3-TERM interrupted "$PYTHON" TERM \
 add_case python3-INT python_interrupt
 add_case python3-handler python_handler
 add_case python3-subprocess subprocesses
+# shellcheck disable=SC2016 # $PORT and $PWD are for the shell that runs the program
+{
+	add_case rsync-ssh over_ssh '+++++ numbers' \
+		'rsync -e "ssh -F ssh.conf -p $PORT" -ai "127.0.0.1:$PWD/tree/" copy/ && cat copy/numbers'
+	add_case scp over_ssh 1000 'scp -q -F ssh.conf -P "$PORT" "127.0.0.1:$PWD/tree/numbers" copy &&
+		cat copy'
+	add_case git-ssh over_ssh refs/heads/main 'export GIT_SSH_COMMAND="ssh -F ssh.conf"
+		git clone "ssh://127.0.0.1:$PORT$PWD/repo" copy &&
+		git -C copy log --format=%H && git -C copy show-ref'
+}
 add_case few-descriptors few_descriptors
 add_case many-descriptors many_descriptors
 add_case privileges privileges

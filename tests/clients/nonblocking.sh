@@ -11,24 +11,6 @@
 # shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# client PROGRAM STATUS TEXT COMMAND FLAKY-ARGUMENTS: see lib.sh's rescued.
-client()
-{
-	rescued "$@"
-	afterwards "$@"
-}
-
-# The same against a server that is up.
-afterwards()
-{
-	local text=$3 command=$4
-
-	shift 4
-	stop_server
-	start_server "$@"
-	undisturbed "$text" "$command"
-}
-
 # compiled_client COMPILER STATUS TEXT COMMAND FLAKY-ARGUMENTS
 compiled_client()
 {

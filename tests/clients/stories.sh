@@ -58,6 +58,31 @@ undisturbed()
 	same_as_bare
 }
 
+# client PROGRAM STATUS TEXT COMMAND FLAKY-ARGUMENTS: rescued, and then the same against a
+# server that is up.
+client()
+{
+	rescued "$@"
+	afterwards "$@"
+}
+
+# The same against a server that is up; and the late one's clients wrote the same bytes.
+afterwards()
+{
+	local text=$3 command=$4 port=$PORT stream
+
+	shift 4
+	cp "$CASE_DIR/lib.out" "$CASE_DIR/late.out"
+	cp "$CASE_DIR/lib.err" "$CASE_DIR/late.err"
+	stop_server
+	start_server "$@"
+	undisturbed "$text" "$command"
+	for stream in out err; do
+		sed -E -i -e "s/\\b$port\\b/$PORT/g" ${SCRUB:+-e "$SCRUB"} "$CASE_DIR/late.$stream"
+		cmp "$CASE_DIR/late.$stream" "$CASE_DIR/bare.$stream" || fail "retried: other $stream"
+	done
+}
+
 # both.test has two addresses, ::1 first; servers are on 127.0.0.1 only.
 two_addresses()
 {
