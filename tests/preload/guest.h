@@ -8,12 +8,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -151,6 +154,39 @@ GUEST void listen_when_retried(int fd)
 	listen(fd, 8);
 	for (;;)
 		pause();
+}
+
+GUEST void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		errno = 0; /* what comes of it is seen later */
+	close(fd);
+}
+
+/* Mounts a tmpfs at <path> that this process and its children alone see; false if we may
+ * not. */
+GUEST bool own_tmpfs(const char *path, const char *options)
+{
+	char uid[48], gid[48];
+
+	snprintf(uid, sizeof(uid), "%u %u 1", geteuid(), geteuid());
+	snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
+	if (geteuid() == 0) {
+		if (unshare(CLONE_NEWNS) != 0)
+			return false;
+	} else {
+		if (unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0)
+			return false;
+		write_text("/proc/self/setgroups", "deny");
+		write_text("/proc/self/uid_map", uid);
+		write_text("/proc/self/gid_map", gid);
+	}
+	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("none", path, "tmpfs", 0, options) == 0;
 }
 
 #endif

@@ -32,6 +32,8 @@ PRELOAD_TESTS = \
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
 	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
 	tests/preload/behind.pt tests/preload/clocks.pt
+PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt
+EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
 	tests/preload/clocks.env tests/preload/behind.env
@@ -250,3 +252,13 @@ tests_preload_clocks_pt_SOURCES = tests/preload/clocks.c
 tests_preload_clocks_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_clocks_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_clocks_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_logs_pt_SOURCES = tests/preload/logs.c
+tests_preload_logs_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_logs_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_logs_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_crowd_pt_SOURCES = tests/preload/crowd.c
+tests_preload_crowd_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_crowd_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_crowd_pt_LDADD = $(CHECK_LIBS) -lpthread
