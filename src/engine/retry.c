@@ -79,7 +79,7 @@ static LR_NOINLINE void notice_layers(struct retry *r, enum reason reason)
 
 	if (r->policy->layering == LAYERING_IGNORE || r->mode != MODE_RETRY ||
 	    (reason != REASON_ATTEMPTS && reason != REASON_DEADLINE && reason != REASON_BUDGET) ||
-	    !layers_gave_up(r->dest, r->ops->now(r->ctx)))
+	    !layers_gave_up(r->dest, r->began, r->ops->now(r->ctx)))
 		return;
 	e = event_of(r, EVENT_LAYERING);
 	e.reason = REASON_LAYERED;

@@ -12,6 +12,7 @@
 static struct entry {
 	_Atomic uint64_t hash;
 	_Atomic uint64_t series; /* policy/window */
+	_Atomic int64_t ended;   /* ns; the last of them */
 	_Atomic int64_t known;   /* ns; until when */
 } entries[LAYERS];
 
@@ -27,17 +28,22 @@ static struct entry *entry_of(uint64_t hash)
 
 	if (atomic_load(&e->hash) != hash) {
 		atomic_store(&e->series, 0);
+		atomic_store(&e->ended, 0);
 		atomic_store(&e->known, 0);
 		atomic_store(&e->hash, hash);
 	}
 	return e;
 }
 
-bool layers_gave_up(const char *dest, int64_t now)
+bool layers_gave_up(const char *dest, int64_t began, int64_t now)
 {
 	struct entry *e = entry_of(hash_of(dest));
-	uint64_t series = window_add(atomic_load(&e->series), now, LAYERS_TIME, 1);
+	uint64_t series;
 
+	if (began < atomic_load(&e->ended))
+		return false;
+	atomic_store(&e->ended, now);
+	series = window_add(atomic_load(&e->series), now, LAYERS_TIME, 1);
 	atomic_store(&e->series, series);
 	if (window_estimate(series, now, LAYERS_TIME) < LAYERS_SERIES * PPM)
 		return false;

@@ -2,7 +2,8 @@
 /*
  * layers.h - programs that retry by themselves: after we have given up on a
  * destination they call it again and again, and every one of their calls becomes a
- * series of ours. Counted per destination, in this process.
+ * series of ours. Counted per destination, in this process. Series that run beside each
+ * other (a pool of connections) are no retries of each other: they count as one.
  *
  * LAYERS places, by hash of the destination's text; a newer one takes an older
  * one's. Static, lock-free; a race loses or delays a lesson. No errno, no system call.
@@ -20,9 +21,10 @@
 /* How long after the last failure that is believed. */
 #define LAYERS_KNOWN (60 * DUR_S)
 
-/* A series for <dest> has come to nothing at <now> (ns). True: that is the one by which
- * it is learnt that the program retries; once per LAYERS_KNOWN. */
-bool layers_gave_up(const char *dest, int64_t now);
+/* A series for <dest> that began at <began> has come to nothing at <now> (both ns). True:
+ * that is the one by which it is learnt that the program retries; once per LAYERS_KNOWN.
+ * Not counted if it began before the last one that counts had ended. */
+bool layers_gave_up(const char *dest, int64_t began, int64_t now);
 
 /* The program is known to retry calls to <dest> by itself; its present call failed at
  * <now>. */

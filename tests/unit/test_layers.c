@@ -10,13 +10,13 @@ START_TEST(three_series_are_a_habit)
 
 	layers_reset();
 	ck_assert(!layers_known("db:1", now));
-	ck_assert(!layers_gave_up("db:1", now));
-	ck_assert(!layers_gave_up("db:1", now + 2 * DUR_S));
-	ck_assert(!layers_gave_up("db:2", now + 3 * DUR_S));
+	ck_assert(!layers_gave_up("db:1", now, now));
+	ck_assert(!layers_gave_up("db:1", now + 2 * DUR_S, now + 2 * DUR_S));
+	ck_assert(!layers_gave_up("db:2", now + 3 * DUR_S, now + 3 * DUR_S));
 	ck_assert(!layers_known("db:1", now + 4 * DUR_S));
-	ck_assert(layers_gave_up("db:1", now + 4 * DUR_S));
+	ck_assert(layers_gave_up("db:1", now + 4 * DUR_S, now + 4 * DUR_S));
 	/* Said once. */
-	ck_assert(!layers_gave_up("db:1", now + 5 * DUR_S));
+	ck_assert(!layers_gave_up("db:1", now + 5 * DUR_S, now + 5 * DUR_S));
 	ck_assert(layers_known("db:1", now + 60 * DUR_S));
 	ck_assert(!layers_known("db:2", now + 60 * DUR_S));
 	ck_assert(layers_known("db:1", now + 119 * DUR_S));
@@ -30,7 +30,22 @@ START_TEST(now_and_then_is_none)
 
 	layers_reset();
 	for (unsigned i = 0; i < 20; i++, now += 21 * DUR_S)
-		ck_assert(!layers_gave_up("db:1", now));
+		ck_assert(!layers_gave_up("db:1", now, now));
+}
+END_TEST
+
+/* Fifty connections of a pool that fail together are not fifty tries of one. */
+START_TEST(a_pool_is_none)
+{
+	int64_t now = 1000 * DUR_S;
+
+	layers_reset();
+	for (unsigned i = 0; i < 50; i++)
+		ck_assert(!layers_gave_up("db:1", now + i, now + DUR_S + i));
+	ck_assert(!layers_gave_up("db:1", now + 2 * DUR_S, now + 3 * DUR_S));
+	ck_assert(!layers_gave_up("db:1", now + 2 * DUR_S, now + 4 * DUR_S));
+	/* Until it is opened anew, and again. */
+	ck_assert(layers_gave_up("db:1", now + 5 * DUR_S, now + 6 * DUR_S));
 }
 END_TEST
 
@@ -88,5 +103,5 @@ START_TEST(ignore_learns_nothing)
 }
 END_TEST
 
-UNIT_MAIN("layers", &three_series_are_a_habit, &now_and_then_is_none, &it_is_said_once,
-          &yield_stays_out, &ignore_learns_nothing)
+UNIT_MAIN("layers", &three_series_are_a_habit, &now_and_then_is_none, &a_pool_is_none,
+          &it_is_said_once, &yield_stays_out, &ignore_learns_nothing)
