@@ -51,6 +51,9 @@ static void last_error(struct out *o, const struct stats_dest *d)
 	out_cell(o, text);
 }
 
+/* While anybody is there, one probes more often than this, unless nothing answers. */
+#define QUIET (10 * DUR_S)
+
 static void add_state(struct fmt *f, const char *what, const char *more, int64_t left)
 {
 	if (f->len)
@@ -61,6 +64,14 @@ static void add_state(struct fmt *f, const char *what, const char *more, int64_t
 		fmt_str(f, " for ");
 		fmt_dur(f, left < DUR_S ? left : left / (100 * DUR_MS) * (100 * DUR_MS));
 	}
+}
+
+/* A word that nobody has changed since the last failure says nothing of the present. */
+static const char *pace_text(const struct stats_dest *d)
+{
+	if (d->pace != PACE_DOWN)
+		return "ramp";
+	return d->last_failure > QUIET ? "was down" : "down, one probes";
 }
 
 /* "held for 12s, breaker open for 3s, down"; nothing while all is well */
@@ -75,7 +86,7 @@ static void state(struct out *o, const struct stats_dest *d)
 	if (d->has_breaker && d->breaker != BREAKER_CLOSED)
 		add_state(&f, "breaker ", breaker_state_name(d->breaker), d->breaker_left);
 	if (d->has_pace && d->pace != PACE_UP)
-		add_state(&f, d->pace == PACE_DOWN ? "down, one probes" : "ramp", "", 0);
+		add_state(&f, pace_text(d), "", 0);
 	fmt_end(&f);
 	out_cell(o, f.len ? text : NULL);
 }

@@ -289,6 +289,11 @@ START_TEST(states_are_read)
 	p.backoff.jitter = JITTER_NONE;
 	s->breaker = breaker_failed(&p, 0, NOW - 5 * DUR_S, BREAKER_NO_TICKET, false, 0).word;
 	s->pace = pace_failed(&p, 0, NOW, PACE_NO_TICKET, 0);
+	s->last_failure = NOW - 41 * DUR_S;
+	build();
+	/* Its programs have ended: nobody probes. */
+	ck_assert_ptr_nonnull(strstr(written(write_table), "breaker open for 15s, was down"));
+	s->last_failure = NOW - DUR_S;
 	build();
 	ck_assert_int_eq(st.dests[0].breaker, BREAKER_OPEN);
 	text = written(write_table);
