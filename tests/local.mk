@@ -41,19 +41,24 @@ PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
 CLIENT_TESTS = addresses.sh badconf.sh blocking.sh eyeballs.sh fallback.sh guest.sh heartbeat.sh \
 	lib.sh lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh stories.sh \
-	strace.sh twoaddr.sh wire.sh
+	strace.sh suites.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \
 	tests/clients/src/client.js tests/clients/src/family.py tests/clients/src/heartbeat.js \
 	tests/clients/src/heartbeat.py tests/clients/src/pq_poll.c \
-	tests/clients/src/crowd.py tests/clients/src/shared.py tests/clients/src/tcp.rs \
+	tests/clients/src/crowd.py tests/clients/src/shared.py tests/clients/src/suites.py \
+	tests/clients/src/tcp.rs \
 	tests/clients/src/tcp_timeout.rs
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
 # the namespaces.
 check-clients: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/clients/run.sh $(CLIENTS)
-.PHONY: check-clients
+# The long form of suites.sh, of which check-clients has the short one: a quarter of an hour.
+check-suites: all $(check_PROGRAMS) $(check_LTLIBRARIES)
+	$(AM_TESTS_ENVIRONMENT) SUITES=$${SUITES:-all} JOBS=$${JOBS:-$$(nproc)} \
+		$(srcdir)/tests/clients/run.sh suites
+.PHONY: check-clients check-suites
 
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. TSan slows the preload tests beyond their time

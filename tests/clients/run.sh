@@ -34,7 +34,7 @@ alone()
 
 # The long ones first.
 [ $# -ne 0 ] || set -- nonblocking addresses resets badconf blocking same fallback lookup wire proxies \
-	eyeballs twoaddr guest \
+	eyeballs twoaddr guest suites \
 	strace "${ALONE[@]}"
 declare -A pids
 for name; do
