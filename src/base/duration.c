@@ -170,6 +170,13 @@ int64_t dur_scale(int64_t ns, int64_t ppm)
 	return __builtin_add_overflow(whole, part, &result) ? DUR_NONE : result;
 }
 
+int64_t dur_of(int64_t sec, int64_t ns)
+{
+	if (sec > DUR_NONE / DUR_S)
+		return DUR_NONE;
+	return dur_add(sec * DUR_S, ns);
+}
+
 struct timespec dur_timespec(int64_t ns)
 {
 	/* Seconds that fit both time_t and the kernel's 64-bit nanoseconds. */

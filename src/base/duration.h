@@ -47,6 +47,9 @@ const char *dur_status_text(enum dur_status status);
 int64_t dur_add(int64_t a, int64_t b);
 int64_t dur_sub(int64_t a, int64_t b);
 
+/* <sec> seconds and <ns>, both >= 0, as in a struct of libc's; saturating. */
+int64_t dur_of(int64_t sec, int64_t ns);
+
 /* <ns> * <ppm> / 1000000, rounded down, saturating. <ns> and <ppm> >= 0;
  * DUR_NONE stays DUR_NONE. */
 int64_t dur_scale(int64_t ns, int64_t ppm);

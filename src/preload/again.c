@@ -54,9 +54,9 @@ int64_t io_time_limit(const struct io *io)
 	if (io->way == WRITES)
 		return probe_send_timeout(io->fd);
 	if (sys_getsockopt(io->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len) != 0 ||
-	    (tv.tv_sec == 0 && tv.tv_usec == 0) || tv.tv_sec > DUR_NONE / DUR_S - 1)
+	    (tv.tv_sec == 0 && tv.tv_usec == 0))
 		return DUR_NONE;
-	return (int64_t)tv.tv_sec * DUR_S + (int64_t)tv.tv_usec * DUR_US;
+	return dur_of(tv.tv_sec, tv.tv_usec * DUR_US);
 }
 
 /* The address in the call itself. */

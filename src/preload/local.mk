@@ -22,6 +22,7 @@ libretry_so_SOURCES = \
 	src/preload/symbols.def \
 	src/preload/target.c src/preload/target.h \
 	src/preload/thread.c \
+	src/preload/time64.h \
 	src/preload/waits.c src/preload/waits.h \
 	src/preload/dial_again.c src/preload/wrap_connect.c \
 	src/preload/wrap_epoll.c \
@@ -31,7 +32,8 @@ libretry_so_SOURCES = \
 	src/preload/wrap_prctl.c \
 	src/preload/wrap_resolve.c \
 	src/preload/wrap_select.c \
-	src/preload/wrap_sockopt.c
+	src/preload/wrap_sockopt.c \
+	src/preload/wrap_time64.c
 libretry_so_CFLAGS = $(AM_CFLAGS)
 libretry_so_LDADD = \
 	src/engine/libengine.a \

@@ -50,9 +50,7 @@ int64_t probe_send_timeout(int fd)
 
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, &len) != 0)
 		return DUR_NONE;
-	if (tv.tv_sec > DUR_NONE / DUR_S - 1)
-		return DUR_NONE;
-	ns = (int64_t)tv.tv_sec * DUR_S + (int64_t)tv.tv_usec * DUR_US;
+	ns = dur_of(tv.tv_sec, tv.tv_usec * DUR_US);
 	return ns > 0 ? ns : DUR_NONE;
 }
 

@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 
 #include "base/compat.h"
+#include "preload/time64.h"
 
 struct real {
 #define SYMBOL(ret, name, params, args, missing) ret(*name) params;

@@ -22,17 +22,10 @@ static bool timeval_valid(const struct timeval *tv)
 	return tv->tv_sec >= 0 && tv->tv_usec >= 0;
 }
 
-static int64_t ns_of(int64_t sec, int64_t ns)
-{
-	if (sec > DUR_NONE / DUR_S)
-		return DUR_NONE;
-	return dur_add(sec * DUR_S, ns);
-}
-
 static int64_t ns_of_timeval(const struct timeval *tv)
 {
-	return dur_add(ns_of(tv->tv_sec, 0),
-	               ns_of(tv->tv_usec / 1000000, tv->tv_usec % 1000000 * DUR_US));
+	return dur_add(dur_of(tv->tv_sec, 0),
+	               dur_of(tv->tv_usec / 1000000, tv->tv_usec % 1000000 * DUR_US));
 }
 
 bool waits_timed_ms(int timeout)
@@ -73,7 +66,7 @@ bool waits_begin_timespec(struct wait_clock *w, const struct timespec *timeout, 
 {
 	if (timeout && !timespec_valid(timeout))
 		return false;
-	begin(w, timeout ? ns_of(timeout->tv_sec, timeout->tv_nsec) : DUR_NONE, entry);
+	begin(w, timeout ? dur_of(timeout->tv_sec, timeout->tv_nsec) : DUR_NONE, entry);
 	return true;
 }
 

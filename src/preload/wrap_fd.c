@@ -249,3 +249,12 @@ int wrap_fcntl64(int fd, int cmd, void *arg)
 		return control(&real.fcntl64, fd, cmd, arg);
 	return real.fcntl64(fd, cmd, arg);
 }
+
+#if LR_TIME64
+int wrap___fcntl_time64(int fd, int cmd, void *arg)
+{
+	if (lr_unlikely(cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC || unbound()))
+		return control(&real.__fcntl_time64, fd, cmd, arg);
+	return real.__fcntl_time64(fd, cmd, arg);
+}
+#endif

@@ -282,6 +282,23 @@ WRAP_READ(ssize_t, __read_chk, (int fd, void *buf, size_t len, size_t size),
           4, (fd, buf, len, size), .flags = NULL)
 WRAP_READ(ssize_t, readv, (int fd, const struct iovec *iov, int n), 3, (fd, iov, n), .flags = NULL)
 
+#if LR_TIME64
+WRAP_WRITE(ssize_t, __sendmsg64, (int fd, const struct msghdr *msg, int flags),
+           3, (fd, msg, flags),
+           must_ask(&io) ? inject_sendmsg(fd, msg, flags) : real.__sendmsg64(fd, msg, flags),
+           .flags = &flags, .form = MESSAGE, .data = msg)
+WRAP_WRITE(int, __sendmmsg64, (int fd, struct mmsghdr *msgs, unsigned n, int flags),
+           4, (fd, msgs, n, flags),
+           must_ask(&io) ? inject_sendmmsg(fd, msgs, n, flags)
+                         : real.__sendmmsg64(fd, msgs, n, flags),
+           .flags = &flags, .form = MESSAGES, .data = msgs, .count = n)
+WRAP_READ(ssize_t, __recvmsg64, (int fd, struct msghdr *msg, int flags), 3, (fd, msg, flags),
+          .flags = &flags)
+WRAP_READ(int, __recvmmsg64,
+          (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec64 *timeout),
+          5, (fd, msgs, n, flags, timeout), .flags = &flags)
+#endif
+
 /* What goes past the program's memory cannot be kept. */
 WRAP_WRITE(ssize_t, sendfile, (int fd, int from, off_t *at, size_t len), 4, (fd, from, at, len),
            real.sendfile(fd, from, at, len), .form = NOTHING)

@@ -76,6 +76,16 @@ int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return getsockopt_pending(fd, level, name, value, len);
 }
 
+#if LR_TIME64
+/* It differs in the options that are times. */
+int wrap___getsockopt64(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (is_idle(level, name) || level != SOL_SOCKET || name != SO_ERROR)
+		return real.__getsockopt64(fd, level, name, value, len);
+	return getsockopt_pending(fd, level, name, value, len);
+}
+#endif
+
 static LR_NOINLINE int shutdown_pending(int fd, int how)
 {
 	struct signal_hold hold;

@@ -336,7 +336,7 @@ static pid_t count_all(struct ledger *l, int server)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
-		int fd = (int)syscall(SYS_accept, server, NULL, NULL);
+		int fd = (int)syscall(SYS_accept4, server, NULL, NULL, 0);
 
 		random = random * 1103515245 + 12345;
 		atomic_fetch_add(&l->connections, 1);

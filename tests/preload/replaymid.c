@@ -46,12 +46,12 @@ static void sink_serve(struct sink *s, int server, unsigned size, enum how how)
 {
 	static char buf[65536];
 	ssize_t n;
-	int fd = (int)syscall(SYS_accept, server, NULL, NULL);
+	int fd = (int)syscall(SYS_accept4, server, NULL, NULL, 0);
 
 	while (s->first < size && (n = raw_read(fd, buf, sizeof(buf))) > 0)
 		s->first += (unsigned)n;
 	hang_up(fd);
-	fd = (int)syscall(SYS_accept, server, NULL, NULL);
+	fd = (int)syscall(SYS_accept4, server, NULL, NULL, 0);
 	if (how == SPEAKS_EARLY)
 		syscall(SYS_sendto, fd, "early", 5, MSG_NOSIGNAL, NULL, 0);
 	sleep_ms(how == NEVER_READS ? 1500 : 700);

@@ -225,7 +225,7 @@ static int dead_server(const char *ip, struct sockaddr_in *sa, int *fd)
 	must_eq(listen(server, 0), 0);
 	*fd = tcp_socket();
 	must_eq(connect(*fd, (struct sockaddr *)sa, sizeof(*sa)), 0);
-	got = (int)syscall(SYS_accept, server, NULL, NULL);
+	got = (int)syscall(SYS_accept4, server, NULL, NULL, 0);
 	for (int i = 0; i < 4; i++)
 		syscall(SYS_connect, socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), sa,
 		        sizeof(*sa));
@@ -362,13 +362,13 @@ static void accepted_from_the_same_peer(void)
 
 		must_eq(listen(la, 8) + listen(lb, 8), 0);
 		must_eq(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-		got = (int)syscall(SYS_accept, la, NULL, NULL);
+		got = (int)syscall(SYS_accept4, la, NULL, NULL, 0);
 		must(got >= 0);
 		must_eq(how ? syscall(SYS_close, fd) : close(fd), 0);
 		syscall(SYS_close, got);
 		from = put_at(shared(NULL, &a), 40);
 		must_eq(syscall(SYS_connect, from, &b, sizeof(b)), 0);
-		put_at((int)syscall(SYS_accept, lb, NULL, NULL), fd);
+		put_at((int)syscall(SYS_accept4, lb, NULL, NULL, 0), fd);
 		hang_up(from);
 		until_closed(fd);
 		must_fail(send(fd, "hello", 5, MSG_NOSIGNAL), ECONNRESET);
@@ -390,7 +390,7 @@ static void in_a_sandbox(void)
 	dial(s);
 	must_eq(listen(server, 1), 0);
 	client = raw_socket(&sa);
-	got = (int)syscall(SYS_accept, server, NULL, NULL);
+	got = (int)syscall(SYS_accept4, server, NULL, NULL, 0);
 	pid = fork();
 	must(pid >= 0);
 	if (pid == 0) {

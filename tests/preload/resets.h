@@ -122,7 +122,7 @@ GUEST struct server *serve(const char *ip, const char *plan)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;) {
-			int fd = (int)syscall(SYS_accept, s->fd, NULL, NULL);
+			int fd = (int)syscall(SYS_accept4, s->fd, NULL, NULL, 0);
 
 			if (fd < 0)
 				_exit(1);

@@ -166,6 +166,17 @@ START_TEST(scales_exactly)
 }
 END_TEST
 
+START_TEST(makes_durations_of_seconds)
+{
+	ck_assert_int_eq(dur_of(0, 0), 0);
+	ck_assert_int_eq(dur_of(2, 999999999), INT64_C(2999999999));
+	ck_assert_int_eq(dur_of(INT64_C(9223372036), 854775806), DUR_NONE - 1);
+	ck_assert_int_eq(dur_of(INT64_C(9223372036), 854775808), DUR_NONE);
+	ck_assert_int_eq(dur_of(INT64_C(9223372037), 0), DUR_NONE);
+	ck_assert_int_eq(dur_of(INT64_MAX, 0), DUR_NONE);
+}
+END_TEST
+
 START_TEST(makes_timespecs)
 {
 	struct timespec ts = dur_timespec(1500 * DUR_MS);
@@ -187,4 +198,5 @@ START_TEST(makes_timespecs)
 END_TEST
 
 UNIT_MAIN("duration", &parses_units, &refuses_junk, &every_status_has_its_own_text,
-          &adds_and_subtracts_saturating, &scales_exactly, &makes_timespecs)
+          &adds_and_subtracts_saturating, &scales_exactly, &makes_durations_of_seconds,
+          &makes_timespecs)
