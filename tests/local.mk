@@ -40,14 +40,14 @@ TEST_EXTENSIONS = .sh .pt
 PT_LOG_COMPILER = $(srcdir)/tests/preload/run.sh
 
 CLIENT_TESTS = addresses.sh badconf.sh blocking.sh eyeballs.sh fallback.sh guest.sh heartbeat.sh \
-	lib.sh lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh stories.sh \
-	strace.sh suites.sh twoaddr.sh wire.sh
+	lib.sh lookup.sh nonblocking.sh proxies.sh resets.sh run.sh same.sh shared.sh soak.sh \
+	stories.sh strace.sh suites.sh twoaddr.sh wire.sh
 EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 	tests/clients/src/JavaSocket.java tests/clients/src/NonBlocking.java \
 	tests/clients/src/client.js tests/clients/src/family.py tests/clients/src/heartbeat.js \
-	tests/clients/src/heartbeat.py tests/clients/src/pq_poll.c \
-	tests/clients/src/crowd.py tests/clients/src/shared.py tests/clients/src/suites.py \
-	tests/clients/src/tcp.rs \
+	tests/clients/src/heartbeat.py tests/clients/src/epoll_loop.c tests/clients/src/pq_poll.c \
+	tests/clients/src/crowd.py tests/clients/src/shared.py tests/clients/src/soak.py \
+	tests/clients/src/suites.py tests/clients/src/tcp.rs \
 	tests/clients/src/tcp_timeout.rs
 
 # Real, unmodified programs; needs what scripts/setup installs, and root for
@@ -55,10 +55,24 @@ EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 check-clients: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/clients/run.sh $(CLIENTS)
 # The long form of suites.sh, of which check-clients has the short one: a quarter of an hour.
-check-suites: all $(check_PROGRAMS) $(check_LTLIBRARIES)
+check-suites: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) SUITES=$${SUITES:-all} JOBS=$${JOBS:-$$(nproc)} \
 		$(srcdir)/tests/clients/run.sh suites
 .PHONY: check-clients check-suites
+
+# Half an hour of them, by default: SECONDS=n.
+SECONDS = 1800
+soak: all $(check_PROGRAMS)
+	$(AM_TESTS_ENVIRONMENT) SOAK_SECONDS=$(SECONDS) $(srcdir)/tests/clients/run.sh soak
+.PHONY: soak
+
+# For other architectures, in build-i386 and build-aarch64.
+EXTRA_DIST += scripts/foreign-libs tests/foreign/check.sh tests/foreign/client.sh tests/foreign/late.c
+check-32: all tests/tools/flaky tests/tools/connect_once
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh i386
+check-aarch64: all tests/tools/flaky tests/tools/connect_once
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh aarch64
+.PHONY: check-32 check-aarch64
 
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. TSan slows the preload tests beyond their time
@@ -82,4 +96,4 @@ check-valgrind: $(UNIT_TESTS)
 .PHONY: check-asan check-tsan check-valgrind
 
 clean-local:
-	rm -rf build-asan build-tsan
+	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64

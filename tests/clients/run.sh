@@ -10,7 +10,7 @@ here=$(dirname "$(realpath "$0")")
 . "$here/lib.sh"
 
 # These measure time: nothing runs beside them.
-ALONE=(heartbeat shared)
+ALONE=(heartbeat shared soak)
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX") || exit 2
 trap 'rm -rf "$dir"' EXIT

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Real programs side by side for SOAK_SECONDS (20), against servers that flap, some
+# of them killed or stopped: src/soak.py. "make soak" takes 30 minutes.
+
+CASE_LIMIT=$((${SOAK_SECONDS:-20} + 150))
+# shellcheck source=tests/clients/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+soak()
+{
+	need python3 curl wget node
+	mount -t tmpfs tmpfs /dev/shm || fail "cannot mount /dev/shm"
+	cc -O2 -o epoll_loop "$CLIENTS/src/epoll_loop.c" || fail "cannot compile epoll_loop"
+	BIN=$CASE_DIR
+	export BIN CASE_DIR
+	"$PYTHON" "$CLIENTS/src/soak.py" "${SOAK_SECONDS:-20}" \
+		>figures.out 2>soak.err || fail "$(grep fault: figures.out || tail -n 1 soak.err)"
+	[ -z "${SOAK_SECONDS:-}" ] || cat figures.out >&2
+}
+
+dispatch "$@"
+: "${LIBRETRY:=$(dirname "$LIBRETRY_SO")/../libretry}"
+export LIBRETRY
+add_case "clients for a while" soak
+finish
