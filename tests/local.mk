@@ -54,7 +54,7 @@ EXTRA_DIST += $(CLIENT_TESTS:%=tests/clients/%) \
 # the namespaces.
 check-clients: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/clients/run.sh $(CLIENTS)
-# The long form of suites.sh, of which check-clients has the short one: a quarter of an hour.
+# The long form of suites.sh, of which check-clients has the short one.
 check-suites: all $(check_PROGRAMS)
 	$(AM_TESTS_ENVIRONMENT) SUITES=$${SUITES:-all} JOBS=$${JOBS:-$$(nproc)} \
 		$(srcdir)/tests/clients/run.sh suites
