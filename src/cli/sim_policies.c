@@ -93,6 +93,7 @@ static void make_budget(struct policy *p, enum sim_kind world)
 {
 	make_independent(p, world);
 	p->budget.kind = BUDGET_RATIO;
+	p->budget.min_retries_per_second = 10; /* as published, not the default */
 }
 
 static void make_coordinated(struct policy *p, enum sim_kind world)

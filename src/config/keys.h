@@ -133,7 +133,7 @@ struct checked {
 	K(BUDGET, kind, CHOICE, policy, budget.kind, 0, 0, choices_budget, "ratio", 0) \
 	K(BUDGET, ratio, RATIO, policy, budget.ratio, 0, 10 * PPM, NULL, "0.2", 0) \
 	K(BUDGET, min_retries_per_second, COUNT, policy, budget.min_retries_per_second, 0, \
-	  KEY_MANY, NULL, "10", 0) \
+	  KEY_MANY, NULL, "50", 0) \
 	K(BUDGET, ttl, DURATION, policy, budget.ttl, DUR_S, 60 * DUR_S, NULL, "10s", 0) \
 	K(BUDGET, scope, CHOICE, policy, budget.scope, 0, 0, choices_scope, "process", \
 	  0) \

@@ -30,7 +30,7 @@ struct policy builtin_default(void)
 	p.nonblocking = NONBLOCKING_DEFERRED;
 	p.budget = (struct budget){ .kind = BUDGET_RATIO,
 	                            .ratio = PPM / 5,
-	                            .min_retries_per_second = 10,
+	                            .min_retries_per_second = 50,
 	                            .ttl = 10 * DUR_S,
 	                            .scope = SCOPE_PROCESS };
 	p.breaker = (struct breaker){ .consecutive_failures = 5,

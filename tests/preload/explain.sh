@@ -223,10 +223,10 @@ guards() {
 		  { host = "n"; policy = "tokens"; override = { budget = { kind = "none"; }; }; } );
 	END
 	ex --config none --outer 3 --replicas 4 192.0.2.1:1
-	has "the budget" "budget: ratio 0.2 and 10 a second, over 10s" out
-	has "its bound" "in 10s at most 0.2 retries for each call, and 100 besides, by the threads" out
-	has "what it makes of many requests" "of many requests: 3.6 each, and 100 calls besides" out
-	has "a process has its own" "4 replicas have a budget each: 400 calls besides" out
+	has "the budget" "budget: ratio 0.2 and 50 a second, over 10s" out
+	has "its bound" "in 10s at most 0.2 retries for each call, and 500 besides, by the threads" out
+	has "what it makes of many requests" "of many requests: 3.6 each, and 500 calls besides" out
+	has "a process has its own" "4 replicas have a budget each: 2000 calls besides" out
 	has "layering" "layering: detect: if 3 calls in a row" out
 	lacks "no breaker" "breaker:" out
 	lacks "no coordination" "coordinate:" out

@@ -11,6 +11,7 @@ static struct policy plain(unsigned attempts)
 	struct policy p = builtin_default();
 
 	p.budget.kind = BUDGET_NONE;
+	p.budget.min_retries_per_second = 10; /* as in the published figures */
 	p.max_attempts = attempts;
 	p.backoff.jitter = JITTER_FULL;
 	return p;
