@@ -74,26 +74,66 @@ check-aarch64: all tests/tools/flaky tests/tools/connect_once
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh aarch64
 .PHONY: check-32 check-aarch64
 
+# Every test, built before: side by side, and then alone those that measure time,
+# the programs under the library.
+check-fast:
+	@bad=0; \
+	$(MAKE) -j$$(nproc) check-TESTS TESTS="$(filter-out %.pt,$(TESTS))" || bad=1; \
+	$(MAKE) -j1 check-TESTS TESTS="$(filter %.pt,$(TESTS))" \
+		TEST_SUITE_LOG=test-suite-timed.log || bad=1; \
+	exit $$bad
+.PHONY: check-fast
+MOSTLYCLEANFILES = test-suite-timed.log
+
 # Builds of their own, in folders beside this one; the source folder itself
-# must not be configured. TSan slows the preload tests beyond their time
-# bounds, so it sees the unit tests, threads and all, and the one made for it.
-TSAN_TESTS = $(UNIT_TESTS) tests/preload/evstress.pt
-# $(1) folder, $(2) options, $(3) what is built, $(4) how it is run.
+# must not be configured. The library and the command are optimised as far as
+# the sanitizers are made for, the tests themselves not at all.
+# $(1) folder, $(2) options, $(3) what is built of ours, $(4) of the tests,
+# $(5) how it is run.
 SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
-	test -f Makefile || $(abs_top_srcdir)/configure -q $(2) CFLAGS="-O1 -g"; \
-	$(MAKE) -j$$(nproc) $(3) >/dev/null; $(MAKE) $(4)
+	test -f Makefile || CONFIG_SHELL=$(SHELL) $(abs_top_srcdir)/configure -q \
+		--cache-file=../sanitizers.cache $(2) CFLAGS="-O1 -g1"; \
+	$(MAKE) -j$$(nproc) $(3) >/dev/null; \
+	$(MAKE) -j$$(nproc) $(4) CFLAGS="-O0 -g1" >/dev/null; \
+	$(MAKE) $(5)
 
 check-asan:
-	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,check TESTS=,check)
+	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,all,check TESTS=,check-fast)
+
+# Of the unit tests those with threads or handlers of signals. TSan slows the
+# programs under the library beyond their time bounds, so of them the one that was
+# made for it.
 check-tsan:
-	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so $(TSAN_TESTS), \
-		check-TESTS TESTS="$$(echo $(TSAN_TESTS))")
-# Check's fork mode would hide leaks from valgrind.
+	@tests="$$(cd $(srcdir) && grep -lE 'pthread_create|sigaction' tests/unit/test_*.c | \
+		sed 's/\.c$$//' | tr '\n' ' ')tests/preload/evstress.pt"; \
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so,$$tests, \
+		check-TESTS TESTS="$$tests")
+
+# Check's fork mode would hide leaks from valgrind. Left out: many processes and
+# threads, of which it runs one at a time, and worlds that are simulated for their
+# figures, a minute each.
 VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite
+VALGRIND_TESTS = $(filter-out $(addprefix tests/unit/test_, shm_crowd advise sim_contention \
+	sim_overload sim_tables), $(UNIT_TESTS))
 check-valgrind: $(UNIT_TESTS)
-	CK_FORK=no CK_RUN_SUITE= $(MAKE) check TESTS="$$(echo $(UNIT_TESTS))" LOG_COMPILER="$(VALGRIND)"
-.PHONY: check-asan check-tsan check-valgrind
+	UNIT_VALGRIND=1 CK_FORK=no $(MAKE) -j$$(nproc) check-TESTS TESTS="$(VALGRIND_TESTS)" \
+		LOG_COMPILER="$(VALGRIND)"
+
+# The tarball: that it holds what the checkout does, builds and tests in a folder of
+# its own beside sources that cannot be written, installs and uninstalls. Of the
+# tests those that read the sources run again; plain "make distcheck" runs all.
+DIST_TESTS = scripts/check-layers $(STATIC_SH) tests/preload/cli.sh tests/preload/simulate.sh \
+	tests/unit/test_load tests/unit/test_load_errors tests/preload/order.sh
+check-dist:
+	$(MAKE) -j$$(nproc) distcheck TESTS="$(DIST_TESTS)" \
+		DISTCHECK_CONFIGURE_FLAGS='CFLAGS="-O0 -g0"'
+	@test ! -e $(srcdir)/.git || { \
+		xz -dc $(distdir).tar.xz | tar -tf - | sed 's,^[^/]*/,,' | sort >check-dist.tmp; \
+		missing=$$(git -C $(srcdir) ls-files | grep -v '^\.' | sort | comm -23 - check-dist.tmp); \
+		rm -f check-dist.tmp; \
+		test -z "$$missing" || { echo "not in the tarball:" $$missing; exit 1; }; }
+.PHONY: check-asan check-tsan check-valgrind check-dist
 
 clean-local:
-	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64
+	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64 sanitizers.cache

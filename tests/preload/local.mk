@@ -38,17 +38,22 @@ EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
 	tests/preload/clocks.env tests/preload/behind.env
 check_PROGRAMS += $(PRELOAD_TESTS)
-PRELOAD_SH = tests/preload/check-man.sh tests/preload/cli.sh \
-	tests/preload/completion.sh tests/preload/report.sh \
+PRELOAD_SH = tests/preload/cli.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
-	tests/preload/order.sh tests/preload/pure.sh tests/preload/symbols.sh
+	tests/preload/order.sh
 PRELOAD_SH += tests/preload/stats.sh
-PRELOAD_SH += tests/preload/beside.sh tests/preload/guest-doc.sh
+PRELOAD_SH += tests/preload/beside.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
+# About sources and objects, not about what runs: a sanitizer adds nothing.
+STATIC_SH = tests/preload/check-man.sh tests/preload/completion.sh tests/preload/pure.sh \
+	tests/preload/symbols.sh tests/preload/guest-doc.sh
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
+if !SANITIZED
+TESTS += $(STATIC_SH) scripts/check-layers
+endif
 EXTRA_DIST += tests/preload/asked.env
 EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
-EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) tests/preload/collide.env \
+EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) $(STATIC_SH) tests/preload/collide.env \
 	tests/preload/reload.env tests/preload/places.env tests/preload/timeout.env \
 	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
 	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \

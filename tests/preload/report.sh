@@ -330,11 +330,13 @@ figures() {
 	split -l 100 small.log part.
 	"$LIBRETRY" report --json part.ab part.aa part.ac >parts.json
 	if cmp -s small.json parts.json; then pass "in parts"; else fail "in parts" "differs"; fi
-	python3 make_log.py 100000 >big.log
-	ends "100,000 lines" 0 report -o big.html big.log
-	checked "100,000 lines: well-formed, small" page.py big.html 1000000
+	lines=100000
+	[ -z "${SANITIZED:-}" ] || lines=10000
+	python3 make_log.py $lines >big.log
+	ends "$lines lines" 0 report -o big.html big.log
+	checked "$lines lines: well-formed, small" page.py big.html 1000000
 	"$LIBRETRY" report --json big.log >big.json
-	checked "100,000 lines: agrees with the log" agree.py big.log big.json
+	checked "$lines lines: agrees with the log" agree.py big.log big.json
 	python3 make_log.py 20000 many >many.log
 	ends "many destinations" 0 report -o many.html many.log
 	checked "many destinations: well-formed, small" page.py many.html 1000000
@@ -343,16 +345,20 @@ figures() {
 
 # A browser shows what was meant: as many charts, nothing but the page loaded.
 browser() {
+	[ -z "${SANITIZED:-}" ] || { echo "skip browser: the page is no other here"; return; }
 	browser=
 	for name in chromium chromium-browser google-chrome; do
 		! command -v "$name" >/dev/null || browser=${browser:-$name}
 	done
 	[ -n "$browser" ] || { echo "skip browser: no chromium"; return; }
-	echo '<!DOCTYPE html><p>hello</p>' >hello.html
-	shot hello 400,300
-	[ -s hello.png ] || { echo "skip browser: $browser does not run here"; return; }
-	shot small 1000,1600
-	[ -s small.png ] || { fail "screenshot" "none was made"; return; }
+	in_browser small
+	if [ ! -s small.png ]; then
+		echo '<!DOCTYPE html><p>hello</p>' >hello.html
+		in_browser hello
+		[ ! -s hello.png ] || { fail "screenshot" "none was made"; return; }
+		echo "skip browser: $browser does not run here"
+		return
+	fi
 	checked "screenshot: has colours" - <<-'END'
 		import struct, sys, zlib
 		data, at, pixels = open('small.png', 'rb').read(), 8, b''
@@ -371,17 +377,15 @@ browser() {
 		if used < len(pixels) / 200:
 		    sys.exit('%d of %d bytes: the page is blank' % (used, len(pixels)))
 	END
-	is "charts in the browser" "$(grep -c '<svg' small.html)" "$(in_browser --dump-dom small.html 2>/dev/null | grep -c '<svg')"
+	is "charts in the browser" "$(grep -c '<svg' small.html)" "$(grep -c '<svg' small.dom)"
 }
 
+# in_browser NAME: NAME.html as NAME.png, and as NAME.dom what was made of it. A
+# start of the browser takes seconds.
 in_browser() {
 	timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars \
-		--user-data-dir="$tmp/profile" "$1" "${3:---mute-audio}" "file://$tmp/$2"
-}
-
-# shot NAME SIZE: NAME.html as NAME.png
-shot() {
-	in_browser "--screenshot=$tmp/$1.png" "$1.html" "--window-size=$2" >browser.log 2>&1
+		--user-data-dir="$tmp/profile" --window-size=1000,1600 --dump-dom \
+		"--screenshot=$tmp/$1.png" "file://$tmp/$1.html" >"$1.dom" 2>browser.log
 }
 
 python3 make_log.py 300 >small.log

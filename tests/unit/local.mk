@@ -74,7 +74,7 @@ UNIT_TESTS = \
 	tests/unit/test_destarg tests/unit/test_foresee tests/unit/test_limits \
 	tests/unit/test_why tests/unit/test_outages tests/unit/test_advise
 check_PROGRAMS += $(UNIT_TESTS)
-TESTS += $(UNIT_TESTS) scripts/check-layers
+TESTS += $(UNIT_TESTS)
 
 tests_unit_test_addr_SOURCES = tests/unit/test_addr.c
 tests_unit_test_addr_CPPFLAGS = $(UNIT_CPPFLAGS)

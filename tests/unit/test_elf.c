@@ -438,7 +438,7 @@ START_TEST(random_damage)
 	struct prng r;
 
 	prng_seed(&r, 20261129);
-	for (unsigned round = 0; round < 20000; round++) {
+	for (unsigned round = unit_rounds(20000); round > 0; round--) {
 		unsigned hits = 1 + (unsigned)(prng_next(&r) % 8);
 
 		m.hash = prng_next(&r) & 1;

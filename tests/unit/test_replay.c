@@ -240,7 +240,7 @@ static void *churn(void *arg)
 	int fd = (int)(intptr_t)arg;
 	uint64_t given;
 
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = unit_rounds(20000); i > 0; i--) {
 		replay_begin(fd, 1, 64);
 		add(fd, "ping");
 		if (replay_given(fd, 1, &given))

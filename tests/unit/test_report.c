@@ -281,21 +281,21 @@ END_TEST
 /* Calls that never end do not take time with the square, nor is one forgotten. */
 START_TEST(many_open_calls)
 {
-	enum { CALLS = 100000 };
+	const unsigned calls = unit_rounds(100000);
 	char path[] = "/tmp/report.XXXXXX";
 	FILE *f = fdopen(mkstemp(path), "w");
 
 	ck_assert_ptr_nonnull(f);
 	memset(&r, 0, sizeof(r));
-	for (int i = 0; i < CALLS; i++)
-		fprintf(f, "2026-11-29T12:%02d:%02d.%03dZ libretry[1] " RETRY
+	for (unsigned i = 0; i < calls; i++)
+		fprintf(f, "2026-11-29T12:%02u:%02u.%03uZ libretry[1] " RETRY
 		        "attempt=1/5 wait=100ms\n", i / 60000, i / 1000 % 60, i % 1000);
 	fclose(f);
 	ck_assert(report_read(&r, path));
 	unlink(path);
 	report_model(&r);
-	outcomes(0, 0, 0, CALLS);
-	ck_assert_uint_eq(r.all.failed, CALLS);
+	outcomes(0, 0, 0, calls);
+	ck_assert_uint_eq(r.all.failed, calls);
 	report_free(&r);
 }
 END_TEST
