@@ -4,7 +4,7 @@
 # Usage: check.sh i386|aarch64
 # Builds for another architecture in build-ARCH below this folder and runs what can
 # be run of the tests: natively, or under qemu-user where the kernel cannot. A
-# compiler or library that is missing (scripts/setup installs them) is a skip; with
+# compiler or library that is missing (scripts/setup --foreign installs them) is a skip; with
 # CI=true a failure.
 # From make: LIBRETRY_SO, LIBRETRY and TOOLS of this architecture, TOP_SRCDIR.
 
@@ -39,7 +39,7 @@ cannot()
 		echo "not ok $1"
 		exit 1
 	fi
-	echo "skip: $1 (scripts/setup installs it)"
+	echo "skip: $1 (scripts/setup --foreign installs it)"
 	exit 0
 }
 
