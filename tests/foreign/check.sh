@@ -75,9 +75,9 @@ tests=("${units[@]/#/tests/unit/test_}" "${programs[@]/%/.pt}")
 for i in "${!tests[@]}"; do
 	[[ ${tests[i]} == tests/unit/* ]] || tests[i]=tests/preload/${tests[i]}
 done
-make -j"$(nproc)" libretry.la "${tests[@]}" >make.out 2>&1 ||
+make -j"$(nproc)" libretry.so "${tests[@]}" >make.out 2>&1 ||
 	{ grep -E 'error|Error' make.out; echo "not ok build"; exit 1; }
-FOREIGN_SO=$PWD/.libs/libretry.so
+FOREIGN_SO=$PWD/libretry.so
 export FOREIGN_CC FOREIGN_RUN FOREIGN_LD FOREIGN_BITS FOREIGN_LIBS FOREIGN_SO TIME64
 
 status=0
