@@ -189,7 +189,7 @@ START_TEST(threads_share_it_exactly)
 	static const struct {
 		enum budget_kind kind;
 		unsigned expect;
-	} rows[] = { { BUDGET_TOKENS, 100 }, { BUDGET_RATIO, 300 }, { BUDGET_NONE, 20000 } };
+	} rows[] = { { BUDGET_TOKENS, 100 }, { BUDGET_RATIO, 700 }, { BUDGET_NONE, 20000 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct shared s = { .budget = kind(rows[i].kind) };

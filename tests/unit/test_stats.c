@@ -347,10 +347,10 @@ START_TEST(budgets_that_are_shared_are_known)
 	stats_budgets(&st, &c);
 	ck_assert_str_eq(st.dests[1].policy, "shared");
 	ck_assert_int_eq(st.dests[0].budget_left, -1);
-	ck_assert_int_eq(st.dests[1].budget_left, 70);
+	ck_assert_int_eq(st.dests[1].budget_left, 470);
 	ck_assert_int_eq(st.dests[2].budget_left, -1);
-	ck_assert(has_row(written(write_table), "db1:5432 shared 70"));
-	ck_assert_ptr_nonnull(strstr(written(write_prometheus), "policy=\"shared\"} 70\n"));
+	ck_assert(has_row(written(write_table), "db1:5432 shared 470"));
+	ck_assert_ptr_nonnull(strstr(written(write_prometheus), "policy=\"shared\"} 470\n"));
 	shared.budget.kind = BUDGET_TOKENS;
 	ck_assert_int_eq(budget_left(&shared.budget, 0, 0, NOW), 100);
 	ck_assert_int_eq(budget_left(&shared.budget, 0, 498, NOW), 0);
