@@ -18,8 +18,8 @@
  * crash. In a loop of millions that is most of what a test costs. */
 static inline void unit_mark_point(const char *file, int line)
 {
-	static int lately[4];
-	static unsigned next;
+	static _Thread_local int lately[4];
+	static _Thread_local unsigned next;
 
 	for (size_t i = 0; i < ARRAY_LEN(lately); i++)
 		if (lately[i] == line)
