@@ -316,8 +316,7 @@ START_TEST(threads_too)
 }
 END_TEST
 
-/* From prctl(PR_SET_NO_NEW_PRIVS) on, which comes first: nothing is retried, and
- * nothing asked of the kernel. */
+/* From prctl(PR_SET_SECCOMP) on nothing is retried, and nothing asked of the kernel. */
 START_TEST(who_confines_itself_is_left_alone)
 {
 	struct list l = { .n = 0 };
@@ -361,6 +360,8 @@ END_TEST
 /* A child that shares our memory confines itself, not us. */
 START_TEST(not_by_a_vfork_child)
 {
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog prog = { .len = 1, .filter = &all };
 	int status;
 	pid_t pid;
 
@@ -368,11 +369,29 @@ START_TEST(not_by_a_vfork_child)
 	pid = vfork();
 	if (pid == 0) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(0);
+		_exit(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0);
 	}
 	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(retried_blocking(&dead), ECONNREFUSED);
 	ck_assert_uint_eq(log_lines(" retry op=connect"), 3);
+}
+END_TEST
+
+/* haproxy gives up privileges so, and installs no filter. */
+START_TEST(no_new_privileges_alone)
+{
+	pid_t pid;
+
+	bound(&dead);
+	pid = fork();
+	if (pid == 0) {
+		NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		NEED(retried_blocking(&dead) == ECONNREFUSED);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_eq(log_lines_of(pid, "retry op=connect"), 3);
 }
 END_TEST
 
@@ -404,6 +423,6 @@ END_TEST
 
 UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
-          &not_by_a_vfork_child, &other_options)
+          &not_by_a_vfork_child, &no_new_privileges_alone, &other_options)
 
 #endif
