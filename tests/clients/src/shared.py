@@ -153,9 +153,12 @@ def judge_killed(name, crowd, r, wire, s, limit):
     check(failed <= shown <= failed + unended, f"failed: {failed} seen, {shown} counted")
     check(begun - late <= s["calls"] <= begun, f"calls: {begun} made, {s['calls']} counted")
     # Each attempt is a first one, or counted; of a first one that the breaker refused
-    # nothing is on the wire, which is a subset of what it refused.
-    most = begun + s["retries"]
-    check(most - unended - s["gave_up_breaker"] <= syns <= most,
+    # nothing is on the wire, which is a subset of what it refused; nor of one that waited
+    # for others until its deadline.
+    most, unmade = begun + s["retries"], s["gave_up_breaker"]
+    if name == "coordinated":
+        unmade += s["gave_up_deadline"]
+    check(most - unended - unmade <= syns <= most,
           f"on the wire {syns}, counted {most}")
 
 
