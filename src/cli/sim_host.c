@@ -37,33 +37,14 @@ static uint64_t host_first_calls(void *ctx, const struct addr *a, int64_t length
 	return calls;
 }
 
-static bool never_stops(void *ctx)
-{
-	(void)ctx;
-	return false;
-}
-
-static void log_nothing(void *ctx, const struct event *e)
-{
-	(void)ctx;
-	(void)e;
-}
-
-static bool wants_nothing(void *ctx, enum log_level level)
-{
-	(void)ctx;
-	(void)level;
-	return false;
-}
-
 static const struct engine_ops ops = {
 	.now = host_now,
 	.random = host_random,
 	.slot = host_slot,
 	.first_calls = host_first_calls,
-	.stopping = never_stops,
-	.log = log_nothing,
-	.log_wants = wants_nothing,
+	.stopping = sim_never_stops,
+	.log = sim_log_nothing,
+	.log_wants = sim_wants_nothing,
 };
 
 static const struct addr somewhere = { .family = AF_INET };

@@ -13,19 +13,19 @@ static uint64_t clock_random(void *ctx)
 	return prng_next(&((struct sim_clock *)ctx)->random);
 }
 
-static bool never_stops(void *ctx)
+bool sim_never_stops(void *ctx)
 {
 	(void)ctx;
 	return false;
 }
 
-static void log_nothing(void *ctx, const struct event *e)
+void sim_log_nothing(void *ctx, const struct event *e)
 {
 	(void)ctx;
 	(void)e;
 }
 
-static bool wants_nothing(void *ctx, enum log_level level)
+bool sim_wants_nothing(void *ctx, enum log_level level)
 {
 	(void)ctx;
 	(void)level;
@@ -37,9 +37,9 @@ static bool wants_nothing(void *ctx, enum log_level level)
 static const struct engine_ops ops = {
 	.now = clock_now,
 	.random = clock_random,
-	.stopping = never_stops,
-	.log = log_nothing,
-	.log_wants = wants_nothing,
+	.stopping = sim_never_stops,
+	.log = sim_log_nothing,
+	.log_wants = sim_wants_nothing,
 };
 
 void sim_retry_begin(struct retry *r, struct sim_clock *clock, const struct policy *p)

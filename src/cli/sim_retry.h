@@ -15,6 +15,11 @@ struct sim_clock {
 	struct prng random;
 };
 
+/* What of struct engine_ops is the same in every such world: no signals, no log. */
+bool sim_never_stops(void *ctx);
+void sim_log_nothing(void *ctx, const struct event *e);
+bool sim_wants_nothing(void *ctx, enum log_level level);
+
 /* A call that begins at clock->now. */
 void sim_retry_begin(struct retry *r, struct sim_clock *clock, const struct policy *p);
 
