@@ -31,14 +31,19 @@ struct entry {
 static struct entry entries[REPLAY_SOCKETS];
 static _Atomic unsigned live;
 
-/* Whether sends, reads and closes are looked at. */
+/* Whether sends, reads and closes are looked at. Whoever wrote it last looks
+ * whether it is still true: another one may have begun or ended just then. */
 static void update_gate(void)
 {
-	if (atomic_load(&live) == 0)
-		atomic_fetch_and(&fdtab_gate, ~FDTAB_REPLAY);
-	/* Also if one has begun just now. */
-	if (atomic_load(&live) != 0)
-		atomic_fetch_or(&fdtab_gate, FDTAB_REPLAY);
+	bool any;
+
+	do {
+		any = atomic_load(&live) != 0;
+		if (any)
+			atomic_fetch_or(&fdtab_gate, FDTAB_REPLAY);
+		else
+			atomic_fetch_and(&fdtab_gate, ~FDTAB_REPLAY);
+	} while (any != (atomic_load(&live) != 0));
 }
 
 /* The caller uses it, or nobody can. */
