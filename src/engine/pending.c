@@ -9,6 +9,12 @@
 #include "engine/pending_due.h"
 #include "state/names.h"
 
+/* It is not connected; if it failed, that will be reported. */
+static bool is_going_on(enum condition now)
+{
+	return now == CONDITION_TRYING || now == CONDITION_CLOSED;
+}
+
 /* The socket is connected. */
 static LR_NOINLINE enum sight succeeded(struct act *a)
 {
@@ -25,10 +31,11 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 		return SIGHT_SHOW;
 	if (!act_ours(a)) {
 		act_last_word(a, PEND_CONNECTING);
-	} else if (act_condition(a) == CONDITION_TRYING) {
-		/* The event was another descriptor's, with the same data. */
+	} else if (is_going_on(act_condition(a))) {
+		/* The event was another descriptor's, with the same data, or of before. */
+		act_rearm_oneshot(a);
 		act_release(a, PEND_CONNECTING);
-		return SIGHT_SHOW;
+		return SIGHT_HIDE;
 	} else if (a->ref.p->replay && !act_replayed(a, &sight)) {
 		return sight;
 	} else if (!act_recovered(a)) {
@@ -176,8 +183,12 @@ bool pending_hidden(const struct engine_ops *ops, void *ctx, int fd)
 /* <a> owes the program an error: now it gets it. */
 static bool deliver(struct act *a, int *error)
 {
-	if (!act_still_ours(a) || !act_claim(a))
+	if (!act_still_ours(a))
 		return false;
+	/* Another thread may look at it just now. */
+	for (unsigned n = 0; !act_claim(a); n++)
+		if (n == 8 || !fdtab_wait_idle(&a->ref) || pend_state(&a->ref) != PEND_FAILED)
+			return false;
 	*error = a->ref.p->error;
 	act_release(a, PEND_FREE);
 	return true;
@@ -237,6 +248,22 @@ static bool no_outcome(int error)
 	       error == EINTR || error == EFAULT || error == EINVAL;
 }
 
+/* What a call says of a closed socket whose error another thread has taken. */
+static bool is_of_none(int error)
+{
+	return error == ECONNABORTED || error == EPIPE;
+}
+
+/* ... and the error of the attempt that failed since, or of the one before. */
+static int latest_error(struct act *a, int error)
+{
+	int its = is_of_none(error) ? a->ops->take_error(a->ctx, act_number(a)) : 0;
+
+	if (!its && is_of_none(error))
+		its = a->ref.p->error;
+	return its ? its : error;
+}
+
 /* The program got the error of the attempt, by a call; 0: we take it back.
  * <again>: another thread was quicker. */
 static LR_NOINLINE int result(struct act *a, int error, bool *again)
@@ -254,9 +281,17 @@ static LR_NOINLINE int result(struct act *a, int error, bool *again)
 		act_release(a, PEND_FREE);
 		return error;
 	}
+	is = act_condition(a);
+	if (is == CONDITION_TRYING) {
+		/* What failed is an attempt before this one. */
+		act_release(a, PEND_CONNECTING);
+		return is_of_none(error) ? 0 : error;
+	}
+	if (is == CONDITION_CLOSED)
+		error = latest_error(a, error);
 	if (was == PEND_REPORTED || p->last) {
 		act_reported(a, error);
-	} else if ((is = act_condition(a)) != CONDITION_CLOSED && is != CONDITION_RESET) {
+	} else if (is != CONDITION_CLOSED && is != CONDITION_RESET) {
 		/* Connected and broken by now, or another kind of socket under an
 		 * old number. */
 		if (is == CONDITION_CONNECTED)
@@ -298,6 +333,30 @@ int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error)
 		got = result(&a, error, &again);
 	}
 	return got;
+}
+
+bool pending_undo(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct act a;
+
+	for (unsigned n = 0; n < 8 && act_find(&a, ops, ctx, fd); n++) {
+		enum pend_state was = pend_state(&a.ref);
+		bool ours;
+
+		/* Nothing happened to it yet: who could have dissolved it? */
+		if (act_young(&a))
+			return false;
+		if (!act_claim(&a))
+			continue;
+		ours = act_ours(&a);
+		if (ours && was == PEND_BACKOFF) {
+			ops->dissolve(ctx, act_number(&a));
+			ops->take_error(ctx, act_number(&a));
+		}
+		act_release(&a, was);
+		return ours;
+	}
+	return false;
 }
 
 void pending_connected(const struct engine_ops *ops, void *ctx, int fd)

@@ -112,6 +112,14 @@ enum answer pending_ask(const struct engine_ops *ops, void *ctx, int fd, int *er
  */
 int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error);
 
+/*
+ * The program's connect() to the destination of a connect under way has begun an
+ * attempt: another thread had just dissolved the socket. True: that attempt is undone,
+ * if it is not the next one anyway, and all goes on as before. False: <fd> is another
+ * socket by now.
+ */
+bool pending_undo(const struct engine_ops *ops, void *ctx, int fd);
+
 /* The program learnt by another call that <fd> is connected: data came or went,
  * connect() answered 0 or EISCONN. */
 void pending_connected(const struct engine_ops *ops, void *ctx, int fd);

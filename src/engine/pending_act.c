@@ -27,7 +27,8 @@ static bool join(struct act *a, int fd)
 			return false;
 		if (!its)
 			its = a->ops->identity(a->ctx, first);
-		if (its == identity && fdtab_join(&ref, fd)) {
+		/* Another thread may be about to close it. */
+		if (its == identity && fdtab_join(&ref, fd, true)) {
 			a->ref = ref;
 			return true;
 		}
@@ -486,6 +487,11 @@ bool act_still_ours(struct act *a)
 		return true;
 	if (!act_claim(a))
 		return true;
+	/* Another thread may have closed one of several descriptors just then. */
+	if (act_ours(a)) {
+		act_release(a, was);
+		return true;
+	}
 	act_last_word(a, was);
 	act_release(a, PEND_FREE);
 	return false;

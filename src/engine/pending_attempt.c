@@ -118,6 +118,7 @@ void act_attempt(struct act *a, int64_t now)
 	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
 	act_look_around(a);
 	p->attempt++;
+	p->taken = 0;
 	p->attempt_began = a->ops->now(a->ctx);
 	if (p->attempt >= p->policy->max_attempts)
 		p->last = true;
@@ -202,7 +203,10 @@ void pending_due(const struct engine_ops *ops, void *ctx, struct pend_ref *ref, 
 
 	if (was == PEND_FREE || was == PEND_BUSY || !act_claim(&a))
 		return;
-	if (was == PEND_BACKOFF) {
+	if (was == PEND_BACKOFF && atomic_load(&ref->p->due) > now && !ops->stopping(ctx)) {
+		/* Another thread has made the attempt that was due. */
+		act_release(&a, was);
+	} else if (was == PEND_BACKOFF) {
 		act_attempt(&a, now);
 	} else if (was == PEND_CONNECTING) {
 		check(&a, now);

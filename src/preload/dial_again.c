@@ -56,6 +56,11 @@ static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len,
 	*error = told;
 	if (told != 0 && told != EISCONN && told != EINPROGRESS && dial_is_programs_affair(told))
 		return OUTCOME_KNOWN;
+	if (told == EINPROGRESS && fdtab_find(fd, &ref) && goes_to(ref.p, sa, len) &&
+	    pending_undo(&preload_ops, &hold, fd)) {
+		*error = EALREADY;
+		return OUTCOME_KNOWN;
+	}
 	if (told == EINPROGRESS || !fdtab_find(fd, &ref) || !goes_to(ref.p, sa, len)) {
 		pending_withdraw(&preload_ops, &hold, fd);
 		if (told == EINPROGRESS) {

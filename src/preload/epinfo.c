@@ -126,7 +126,7 @@ static LR_NOINLINE bool leads_to_record(const struct epinfo *e, unsigned *looks)
 		return false;
 	if (fdtab_find(e->fd, &known) && known.p == ref.p)
 		return true;
-	return fdtab_join(&ref, e->fd);
+	return fdtab_join(&ref, e->fd, false);
 }
 
 /* What the program asked for. Of a one-shot registration the kernel has dropped

@@ -108,14 +108,15 @@ static uint32_t relink(struct fdtab_slot *slot, uint32_t link)
 	return old;
 }
 
-/* The same, unless the slot's record is alive. */
-static bool relink_free(struct fdtab_slot *slot, uint32_t link)
+/* The same, unless the slot's record is alive, or a mark of <marks> is missing. */
+static bool relink_free(struct fdtab_slot *slot, uint32_t link, uint32_t marks)
 {
 	uint32_t old = atomic_load(&slot->word);
 	struct pend_ref ref;
 
 	do
-		if ((old & LINK_MASK) != link && record_of(old, &ref))
+		if ((old & marks) != marks ||
+		    ((old & LINK_MASK) != link && record_of(old, &ref)))
 			return false;
 	while (!atomic_compare_exchange_weak(&slot->word, &old, (old & ~LINK_MASK) | link));
 	return true;
@@ -439,12 +440,13 @@ bool fdtab_attach(const struct pend_ref *ref, int fd)
 	return attach(ref, fd);
 }
 
-bool fdtab_join(const struct pend_ref *ref, int fd)
+bool fdtab_join(const struct pend_ref *ref, int fd, bool marked)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
 	struct pend_ref now = *ref;
 
-	return slot && fdtab_refresh(&now) && relink_free(slot, link_of(ref)) && attach(ref, fd);
+	return slot && fdtab_refresh(&now) &&
+	       relink_free(slot, link_of(ref), marked ? FDTAB_MARK_DUP : 0) && attach(ref, fd);
 }
 
 bool fdtab_forget(int fd, struct pend_ref *ref, bool *alone)

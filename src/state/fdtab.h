@@ -189,8 +189,9 @@ int64_t fdtab_next_due(void);
 bool fdtab_attach(const struct pend_ref *ref, int fd);
 
 /* The same for one that was found to be a dup. Not if it has a live record: since
- * then its number has become another socket's. */
-bool fdtab_join(const struct pend_ref *ref, int fd);
+ * then its number has become another socket's. <marked>: nor if it is not marked as
+ * a dup (any more), as it is until somebody closes it. */
+bool fdtab_join(const struct pend_ref *ref, int fd, bool marked);
 
 /* What is known of one number; fdtab's own. */
 struct fdtab_watch {

@@ -38,6 +38,7 @@ struct conn {
 	int fd;
 	int spare;        /* a dup; -1 */
 	bool in_set;      /* .fd is registered */
+	bool exposed;     /* has a number that others poll */
 	uint32_t mode;    /* 0 or EPOLLONESHOT */
 	uint32_t life;
 	unsigned arms;    /* registrations made of a one-shot one ... */
@@ -53,13 +54,8 @@ static int set, null_fd;
 static _Atomic bool over;
 static _Atomic int trying;
 static _Atomic uint64_t moments = 1; /* counts what happened */
-static _Atomic unsigned counts[7];
-enum { BEGUN, SUCCEEDED, REFUSED, RESET, CLOSED, EARLY, ODD };
-
-/* A known fault, not found yet: of some 45,000 connects one sees an event that nothing
- * explains, or has no last line in the log, in about one run of six. More than this
- * many is another one. */
-#define ODD_MAX 3
+static _Atomic unsigned counts[6];
+enum { BEGUN, SUCCEEDED, REFUSED, RESET, CLOSED, EARLY };
 
 static uint64_t moment(void)
 {
@@ -132,6 +128,22 @@ static void end(struct conn *c, struct prng *p)
 	c->in_set = false;
 }
 
+/* What poll_some() asks of others' numbers can be about a socket that was closed
+ * while it asked, and make the library lose the one that has the number now. That
+ * is a rescue lost, and the failure is the program's, which then is to be told of it
+ * by a second connect() of another thread. */
+static bool is_polled(int fd)
+{
+	return fd % 2 == 0;
+}
+
+static void add_spare(struct conn *c, int fd)
+{
+	must(fd >= 0);
+	c->spare = fd;
+	c->exposed |= is_polled(fd);
+}
+
 static void begin(struct conn *c, struct prng *p, int fd)
 {
 	struct linger now = { 1, 0 };
@@ -143,6 +155,7 @@ static void begin(struct conn *c, struct prng *p, int fd)
 	c->fd = fd;
 	c->spare = -1;
 	c->in_set = false;
+	c->exposed = is_polled(fd);
 	c->mode = below(p, 2) ? EPOLLONESHOT : 0;
 	c->arms = c->events = 0;
 	c->born = UINT64_MAX;
@@ -156,7 +169,7 @@ static void begin(struct conn *c, struct prng *p, int fd)
 	if (!before)
 		enter_set(c, EPOLL_CTL_ADD);
 	if (below(p, 8) == 0)
-		must((c->spare = dup(fd)) >= 0);
+		add_spare(c, dup(fd));
 	atomic_fetch_add(&counts[BEGUN], 1);
 	atomic_fetch_add(&trying, 1);
 }
@@ -231,7 +244,7 @@ static void look(struct conn *c, struct prng *p, uint64_t began)
 	} else if (began >= c->born && c->port->kind != FLAPPING) {
 		fprintf(stderr, "fd %d spare %d life %u mode %#x arms %u events %u\n", c->fd,
 		        c->spare, c->life, c->mode, c->arms, c->events);
-		atomic_fetch_add(&counts[ODD], 1);
+		case_failed(__FILE__, __LINE__, "an event has a cause", c->fd);
 	} else if (began >= c->born) {
 		outcome(c, p, 0);
 	} else {
@@ -326,7 +339,8 @@ static void meddle_trying(struct conn *c, struct prng *p)
 		ask_by_send(c, p);
 		break;
 	case 3:
-		ask_by_connect(c, p);
+		if (!c->exposed)
+			ask_by_connect(c, p);
 		break;
 	case 4:
 		enter_set(c, EPOLL_CTL_MOD);
@@ -337,7 +351,7 @@ static void meddle_trying(struct conn *c, struct prng *p)
 		break;
 	case 6:
 		if (c->spare < 0)
-			must((c->spare = fcntl(c->fd, F_DUPFD_CLOEXEC, 0)) >= 0);
+			add_spare(c, fcntl(c->fd, F_DUPFD_CLOEXEC, 0));
 		else
 			drop_one(c, p);
 		break;
@@ -373,11 +387,11 @@ static void poll_some(struct prng *p)
 	struct timeval now = { 0, 1000 };
 
 	for (unsigned i = 0; i < 16; i++)
-		some[i] = (struct pollfd){ 10 + (int)below(p, CONNS), POLLOUT, 0 };
+		some[i] = (struct pollfd){ 10 + 2 * (int)below(p, CONNS / 2), POLLOUT, 0 };
 	poll(some, 16, (int)below(p, 2));
 	FD_ZERO(&w);
 	for (unsigned i = 0; i < 16; i++)
-		FD_SET(10 + below(p, CONNS - 20), &w);
+		FD_SET(10 + 2 * below(p, CONNS / 2 - 10), &w);
 	select(CONNS - 10, NULL, &w, NULL, &now);
 }
 
@@ -491,9 +505,7 @@ static void log_adds_up(void)
 	must(gave_up > 0);
 	must(abandoned > QUIET);
 	must_eq(log_lines(" suppressed "), 0);
-	must(atomic_load(&counts[ODD]) <= ODD_MAX);
-	must(recovered + gave_up + abandoned <= begun + ODD_MAX);
-	must(recovered + gave_up + abandoned + ODD_MAX >= begun);
+	must_eq(recovered + gave_up + abandoned, begun);
 }
 
 START_TEST(many_threads_and_descriptors)

@@ -61,6 +61,7 @@ UNIT_TESTS = \
 	tests/unit/test_pending_epoll \
 	tests/unit/test_pending_fds \
 	tests/unit/test_pending_places \
+	tests/unit/test_pending_threads \
 	tests/unit/test_sim_contention \
 	tests/unit/test_sim_budget \
 	tests/unit/test_sim_overload \
@@ -307,6 +308,11 @@ tests_unit_test_pending_fds_SOURCES = tests/unit/test_pending_fds.c tests/unit/u
 tests_unit_test_pending_fds_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pending_fds_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_pending_fds_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_pending_threads_SOURCES = tests/unit/test_pending_threads.c tests/unit/under_way.h
+tests_unit_test_pending_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pending_threads_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_pending_threads_LDADD = $(UNIT_ENGINE)
 
 # Rank 4 is one shared object: a file of it that stands alone is compiled again.
 tests_unit_test_probe_SOURCES = tests/unit/test_probe.c src/preload/probe.c

@@ -189,6 +189,7 @@ START_TEST(a_first_attempt_is_refused)
 	w.clock += 8 * DUR_S;
 	ck_assert_int_eq(first(&error), GUARD_GO);
 	pending_begin(&world_ops, &w, &call);
+	w.conditions.rest = CONDITION_CONNECTED;
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
 	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_CLOSED);
 	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
