@@ -63,7 +63,9 @@ check-suites: all $(check_PROGRAMS)
 # Half an hour of them, by default: SECONDS=n.
 SECONDS = 1800
 soak: all $(check_PROGRAMS)
-	$(AM_TESTS_ENVIRONMENT) SOAK_SECONDS=$(SECONDS) $(srcdir)/tests/clients/run.sh soak
+	$(AM_TESTS_ENVIRONMENT) SOAK_SECONDS=$(SECONDS) SOAK_FIGURES=$(abs_builddir)/soak.txt \
+		$(srcdir)/tests/clients/run.sh soak
+	@cat soak.txt
 .PHONY: soak
 
 # For other architectures, in build-i386 and build-aarch64.
@@ -83,7 +85,7 @@ check-fast:
 		TEST_SUITE_LOG=test-suite-timed.log || bad=1; \
 	exit $$bad
 .PHONY: check-fast
-MOSTLYCLEANFILES = test-suite-timed.log
+MOSTLYCLEANFILES = test-suite-timed.log soak.txt
 
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. The library and the command are optimised as far as
