@@ -90,26 +90,28 @@ MOSTLYCLEANFILES = test-suite-timed.log soak.txt
 # Builds of their own, in folders beside this one; the source folder itself
 # must not be configured. The library and the command are optimised as far as
 # the sanitizers are made for, the tests themselves not at all.
-# $(1) folder, $(2) options, $(3) what is built of ours, $(4) of the tests,
-# $(5) how it is run.
+# $(1) folder, $(2) options, $(3) what is built of ours, $(4) of the tests.
 SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 	test -f Makefile || CONFIG_SHELL=$(SHELL) $(abs_top_srcdir)/configure -q \
 		--cache-file=../sanitizers.cache $(2) CFLAGS="-O1 -g1"; \
 	$(MAKE) -j$$(nproc) $(3) >/dev/null; \
-	$(MAKE) -j$$(nproc) $(4) CFLAGS="-O0 -g1" >/dev/null; \
-	$(MAKE) $(5)
+	$(MAKE) -j$$(nproc) $(4) CFLAGS="-O0 -g1" >/dev/null
 
-check-asan:
-	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,all,check TESTS=,check-fast)
+build-asan-tree:
+	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,all,check TESTS=)
+check-asan: build-asan-tree
+	$(MAKE) -C build-asan check-fast
 
 # Of the unit tests those with threads or handlers of signals. TSan slows the
 # programs under the library beyond their time bounds, so of them the one that was
 # made for it.
-check-tsan:
-	@tests="$$(cd $(srcdir) && grep -lE 'pthread_create|sigaction' tests/unit/test_*.c | \
-		sed 's/\.c$$//' | tr '\n' ' ')tests/preload/evstress.pt"; \
-	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so,$$tests, \
-		check-TESTS TESTS="$$tests")
+TSAN_TESTS = $$(cd $(srcdir) && grep -lE 'pthread_create|sigaction' tests/unit/test_*.c | \
+	sed 's/\.c$$//' | tr '\n' ' ') tests/preload/evstress.pt
+build-tsan-tree:
+	@tests="$(TSAN_TESTS)"; \
+	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so,$$tests)
+check-tsan: build-tsan-tree
+	@tests="$(TSAN_TESTS)"; $(MAKE) -C build-tsan check-TESTS TESTS="$$tests"
 
 # Check's fork mode would hide leaks from valgrind. Left out: many processes and
 # threads, of which it runs one at a time, and worlds that are simulated for their
@@ -135,7 +137,7 @@ check-dist:
 		missing=$$(git -C $(srcdir) ls-files | grep -v '^\.' | sort | comm -23 - check-dist.tmp); \
 		rm -f check-dist.tmp; \
 		test -z "$$missing" || { echo "not in the tarball:" $$missing; exit 1; }; }
-.PHONY: check-asan check-tsan check-valgrind check-dist
+.PHONY: build-asan-tree build-tsan-tree check-asan check-tsan check-valgrind check-dist
 
 clean-local:
 	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64 sanitizers.cache
