@@ -26,7 +26,7 @@
 
 #define MANY 64
 #define WARM 10
-#define CHUNKS 20
+#define CHUNKS 50
 
 /* The server's part, and all that shall not be measured, goes to libc past every
  * preload. Not by syscall(), which some of them have replaced as well. */

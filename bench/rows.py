@@ -40,7 +40,11 @@ LIBRETRY = "libretry"
 
 
 class Failed(Exception):
-    """A row has no figure; its text is what the table says instead."""
+    """A row has no figure; its text is what the table says instead. why: for the user."""
+
+    def __init__(self, text, why=""):
+        super().__init__(text)
+        self.why = why
 
 
 class Row:
@@ -68,9 +72,7 @@ class Row:
                 kill_group(child)
         # Else what is measured is the program alone.
         if child.returncode != 0 or "cannot be preloaded" in err:
-            failed = Failed("fails")
-            failed.why = err.strip()[-300:]
-            raise failed
+            raise Failed("fails", err.strip()[-300:])
         return out
 
 
@@ -80,6 +82,17 @@ def kill_group(child):
         os.killpg(child.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def clear_leftovers(since):
+    """What faketime leaves in shared memory when a program under it is killed."""
+    for path in glob.glob("/dev/shm/*faketime_s??_*"):
+        try:
+            of_ours = os.stat(path).st_uid == os.getuid() and os.stat(path).st_mtime >= since
+            if of_ours and not os.path.exists("/proc/" + path.rsplit("_", 1)[1]):
+                os.unlink(path)
+        except OSError:
+            pass
 
 
 def find_library(name):
