@@ -4,7 +4,7 @@
 What the library costs, beside nothing, an empty preload and other preloads.
 
 All rows are measured in one run. Nothing fails because of a figure: limits are
-check_counts.py's. Parts (--parts): counts, startup, wall, programs, memory, syscalls.
+check_counts.py's. Parts (--parts): counts, operations, startup, wall, programs, memory, syscalls.
 """
 import argparse
 import json
@@ -21,6 +21,7 @@ import time
 import calls_parts
 import counts
 import limits
+import operations_part
 import process_parts
 import programs_part
 import tables
@@ -28,6 +29,7 @@ from rows import BARE, Failed, all_rows, clear_leftovers, kill_group
 
 PARTS = {
     "counts": (calls_parts.count_calls, counts.available, "valgrind"),
+    "operations": (operations_part.operations, counts.available, "valgrind"),
     "startup": (process_parts.start_up, counts.available, "valgrind"),
     "wall": (calls_parts.time_calls, None, None),
     "programs": (programs_part.programs, None, None),

@@ -3,8 +3,8 @@ EXTRA_PROGRAMS = bench/calls
 bench_calls_SOURCES = bench/calls.c
 CLEANFILES += bench/calls$(EXEEXT) bench/empty.so bench.json bench.md
 EXTRA_DIST += bench/bench.py bench/calls_parts.py bench/check_counts.py bench/counts.py \
-	bench/http_client.js bench/limits bench/limits.py bench/paired.py bench/process_parts.py \
-	bench/programs_part.py bench/rows.py bench/servers.py bench/tables.py
+	bench/http_client.js bench/limits bench/limits.py bench/operations_part.py bench/paired.py \
+	bench/process_parts.py bench/programs_part.py bench/rows.py bench/servers.py bench/tables.py
 run_python = PATH=/usr/bin:$$PATH python3 -B
 
 # Instructions against the limits in bench/limits. Without optimisation it says nothing.
@@ -17,9 +17,9 @@ bench/empty.so: Makefile
 	@$(MKDIR_P) bench
 	$(AM_V_CCLD)$(CC) $(CFLAGS) -shared -fPIC -o $@ -x c /dev/null
 
-# PARTS="counts startup wall programs memory syscalls", NAMES="send,recv,wrk" (calls and
-# programs), ROWS="bare again,libretry" (preloads), ROUNDS=n; SETUP=yes installs the
-# others. Figures go to bench.json, tables to bench.md.
+# PARTS="counts operations startup wall programs memory syscalls", NAMES="send,recv,wrk"
+# (calls and programs), ROWS="bare again,libretry" (preloads), ROUNDS=n; SETUP=yes installs
+# the others. Figures go to bench.json, tables to bench.md.
 ROUNDS = 5
 bench: libretry.so bench/calls$(EXEEXT) bench/empty.so
 	$(if $(SETUP),$(top_srcdir)/scripts/setup --bench)

@@ -4,12 +4,11 @@ import contextlib
 import os
 import re
 import resource
-import shutil
 import time
 
 import paired
 import tables
-from rows import BARE, LIBRETRY, Failed
+from rows import BARE, LIBRETRY, Failed, installed
 from servers import Nginx, Postgres, Redis, postgres_folder
 
 LIMIT = 30.0
@@ -68,8 +67,7 @@ class Program:
         self.preloaded = preloaded
 
     def missing(self):
-        path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-        lacking = [n for n in self.needs if not shutil.which(n, path=path)]
+        lacking = [n for n in self.needs if not installed(n)]
         if self.server is Postgres and not postgres_folder():
             lacking.append("pgbench")
         return lacking

@@ -2,10 +2,13 @@
 """The rows of each table: the program alone, and under each preload."""
 import glob
 import os
+import shutil
 import signal
 import subprocess
 
 LIBRARY_DIRS = ("/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib")
+
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 # Configured to let loopback through, and to do nothing else.
 PROXYCHAINS_CONF = """strict_chain
@@ -52,7 +55,7 @@ class Row:
         self.name = name
         self.preload = preload
         # Few and always the same: the loader's instructions depend on it.
-        self.env = {"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin",
+        self.env = {"PATH": PATH,
                     "HOME": "/", "LC_ALL": "C", "LIBRETRY_CONFIG": "none"}
         self.env.update(env or {})
         if preload:
@@ -93,6 +96,10 @@ def clear_leftovers(since):
                 os.unlink(path)
         except OSError:
             pass
+
+
+def installed(program):
+    return shutil.which(program, path=PATH) is not None
 
 
 def find_library(name):

@@ -7,7 +7,8 @@ SHORT = {"bare again": "again", "empty preload": "empty"}
 # What a document quotes: beginning of a table's title, its lines, what precedes them.
 SUMMARY = (
     ("Instructions", ("write", "send", "recv", "poll", "epoll_wait-64", "connect+close",
-                      "nonblocking", "getaddrinfo"), ""),
+                      "nonblocking", "getaddrinfo", "redis-benchmark, a GET",
+                      "pgbench, a SELECT", "curl, a process"), ""),
     ("Start-up", ("instructions",), "start-up: "),
     ("Memory", ("private dirty, after start", "private dirty, after use", "threads, after use",
                 "descriptors, after use"), "KiB, "),
@@ -60,18 +61,21 @@ def summary(made):
     """One table of what matters most in all; None if nothing of it was measured."""
     columns = []
     lines = []
+    note = ""
     for begin, labels, before in SUMMARY:
         for table in made:
             if not table.title.startswith(begin):
                 continue
             columns += [c for c in table.columns if c not in columns and c != "bare again"]
+            note = noise(table) or note if begin == "Throughput" else note
             for label, *cells, target in table.lines:
                 if label in labels:
                     before_it = before if "KiB" not in before or "dirty" in label else ""
                     lines.append((before_it + label, dict(zip(table.columns, cells)), target))
     if not lines:
         return None
-    result = Table("bare, and what each preload adds to it; throughput as a ratio to bare", columns)
+    result = Table("bare, and what each preload adds to it; throughput as a ratio to bare",
+                   columns, note)
     for label, cells, target in lines:
         result.add(label, cells, target)
     return result
