@@ -1,7 +1,7 @@
 # Unit tests link the rooms at or below the rank of what they test, so that an
 # upward call is a link error.
 UNIT_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -Wno-frame-larger-than -Wno-format-truncation
-UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
+UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS) $(JANSSON_CFLAGS) -I$(top_srcdir) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
 UNIT_BASE = src/base/libbase.a $(CHECK_LIBS) -lpthread
 UNIT_POLICY = src/policy/libpolicy.a $(UNIT_BASE)
 UNIT_STATE = src/state/libstate.a $(UNIT_POLICY)

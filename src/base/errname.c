@@ -2,11 +2,11 @@
 #include "base/errname.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/libc.h"
 
 /*
  * The name is also the value, so a name that does not exist does not compile.

@@ -97,6 +97,21 @@ static inline int sys_ppoll(struct pollfd *fds, unsigned n, const struct timespe
 	return (int)SYS_CALL(SYS_ppoll, fds, n, timeout ? &k : NULL, NULL, (size_t)8);
 }
 
+/* An entry of a folder as the kernel tells it. */
+struct sys_dirent {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+/* Bytes of such entries, one after the other; 0 at the end. */
+static inline ssize_t sys_getdents(int fd, void *buf, size_t len)
+{
+	return SYS_CALL(SYS_getdents64, fd, buf, len);
+}
+
 static inline int sys_dup3(int from, int to, int flags)
 {
 	return (int)SYS_CALL(SYS_dup3, from, to, flags);

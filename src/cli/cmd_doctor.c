@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <getopt.h>
-#include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +8,7 @@
 
 #include "base/compat.h"
 #include "base/duration.h"
+#include "base/libc.h"
 #include "cli/cli.h"
 #include "cli/imports.h"
 #include "cli/known.h"
@@ -307,7 +307,7 @@ static void show_facts(struct doctor *d)
 		fact(d, "library", "library", d->process.library[0] ? d->process.library : NULL);
 	} else {
 		fact(d, "library", "library", d->library[0] ? d->library : NULL);
-		fact(d, "libc", "C library", gnu_get_libc_version());
+		fact(d, "libc", "C library", libc_version());
 	}
 	in_use_members(&d->out, &d->setup.in_use);
 	in_use_text(&d->setup.in_use, text, sizeof(text));

@@ -75,6 +75,7 @@ int64_t syn_time(const struct syn_limits *l, unsigned *again)
 	}
 }
 
+#ifdef __GLIBC__
 bool resolver_limits_read(struct resolver_limits *l, const char *name)
 {
 	struct __res_state state;
@@ -95,6 +96,15 @@ bool resolver_limits_read(struct resolver_limits *l, const char *name)
 	res_nclose(&state);
 	return true;
 }
+#else
+/* musl asks all servers at once, and what it has read nobody can ask. */
+bool resolver_limits_read(struct resolver_limits *l, const char *name)
+{
+	(void)name;
+	*l = (struct resolver_limits){ .timeout = 5, .attempts = 1, .servers = 1 };
+	return false;
+}
+#endif
 
 int64_t resolver_time(const struct resolver_limits *l)
 {

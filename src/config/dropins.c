@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "config/loader.h"
 
 /* Names looked at, whether they are ours or not. */
@@ -70,23 +70,23 @@ static void unreadable(struct listing *l, int error)
 static void list(struct listing *l, int fd, char *buffer)
 {
 	for (;;) {
-		ssize_t n = getdents64(fd, buffer, BUFFER);
+		ssize_t n = sys_getdents(fd, buffer, BUFFER);
 
 		if (n < 0)
-			unreadable(l, errno);
+			unreadable(l, (int)-n);
 		if (n <= 0)
 			return;
 		for (ssize_t at = 0; at < n;) {
-			const struct dirent64 *entry = (const void *)(buffer + at);
+			const struct sys_dirent *entry = (const void *)(buffer + at);
 
-			if (is_dropin(entry->d_name))
-				insert(l, entry->d_name);
+			if (is_dropin(entry->name))
+				insert(l, entry->name);
 			if (l->full || ++l->seen == ENTRIES_MAX) {
 				diag_say(&l->ld->sink, DIAG_ERROR, (struct source){ l->dir, 0 },
 				         "too many files (at most %u)", LOAD_DROPINS_MAX);
 				return;
 			}
-			at += entry->d_reclen;
+			at += entry->reclen;
 		}
 	}
 }

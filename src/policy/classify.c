@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/libc.h"
 
 #define CLASS_MEMBERS 4
 

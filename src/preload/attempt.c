@@ -106,9 +106,19 @@ static bool is_over(int fd, int rc, const struct sockaddr *sa, int64_t end)
  * the frame. (Who leaves it by other means, as setcontext(), leaves what the
  * functions would put back.)
  */
+#ifdef __GLIBC__
 void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
                            void *arg);
 void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+#define LEAVING_PUSH(routine, arg) \
+	struct _pthread_cleanup_buffer leaving; \
+	_pthread_cleanup_push(&leaving, routine, arg)
+#define LEAVING_POP(execute) _pthread_cleanup_pop(&leaving, execute)
+#else
+/* musl has one kind, and no longjmp() that runs it. */
+#define LEAVING_PUSH(routine, arg) pthread_cleanup_push(routine, arg)
+#define LEAVING_POP(execute) pthread_cleanup_pop(execute)
+#endif
 
 /* The program's own limit, which stands aside for ours. */
 struct send_limit {
@@ -135,7 +145,6 @@ int attempt_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
 {
 	struct send_limit own = { .fd = fd, .before = { 0, 0 } };
 	socklen_t size = sizeof(own.before);
-	struct _pthread_cleanup_buffer leaving;
 	int64_t end;
 	int rc;
 
@@ -147,9 +156,9 @@ int attempt_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
 		return attempt_call(ctx, fd, sa, len);
 	rc = connect_held(fd, sa, len, limit < HELD_MAX ? limit : HELD_MAX);
 	if (not_done(rc, sa) && end != DUR_NONE && probe_identity(fd) == own.identity) {
-		_pthread_cleanup_push(&leaving, put_limit_back, &own);
+		LEAVING_PUSH(put_limit_back, &own);
 		rc = connect_until(ctx, fd, sa, len, end);
-		_pthread_cleanup_pop(&leaving, 0);
+		LEAVING_POP(0);
 	}
 	if (probe_identity(fd) != own.identity) {
 		*expired = not_done(rc, sa);
@@ -173,6 +182,7 @@ static struct err call_lookup(struct signal_hold *hold, struct lookup_again *aga
 	return e;
 }
 
+#ifdef __GLIBC__
 /* The resolver's settings, which stand aside for ours. */
 struct resolver {
 	struct __res_state *res;
@@ -196,7 +206,6 @@ static void put_resolver_back(void *arg)
 struct err attempt_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
 {
 	struct lookup_again *again = call;
-	struct _pthread_cleanup_buffer leaving;
 	struct resolver own;
 	unsigned char query[64];
 	struct err e;
@@ -214,8 +223,16 @@ struct err attempt_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
 	own.retry = own.res->retry;
 	own.res->retrans = (int)(limit / DUR_S);
 	own.res->retry = 1;
-	_pthread_cleanup_push(&leaving, put_resolver_back, &own);
+	LEAVING_PUSH(put_resolver_back, &own);
 	e = call_lookup(ctx, again, sys_errno);
-	_pthread_cleanup_pop(&leaving, 1);
+	LEAVING_POP(1);
 	return e;
 }
+#else
+/* musl's resolver has its time-outs from resolv.conf alone. */
+struct err attempt_lookup(void *ctx, void *call, int64_t limit, int *sys_errno)
+{
+	(void)limit;
+	return call_lookup(ctx, call, sys_errno);
+}
+#endif

@@ -28,8 +28,8 @@ void configure_report(const struct config *c, const struct env *env);
 uint64_t configure_fingerprint(const struct config *c, const char *path);
 
 /*
- * Fills <lc> from libconfig, loaded with RTLD_LOCAL so that its names enter
- * nobody's scope. <handle> is for lcapi_unload(). False with a reason in <why>
+ * Fills <lc> from libconfig: the one inside this object (--enable-linked-libconfig),
+ * or one that is loaded with RTLD_LOCAL so that its names enter nobody's scope. <handle> is for lcapi_unload(). False with a reason in <why>
  * if it is not there, or if it could not be kept apart from the program.
  */
 bool lcapi_load(struct lcapi *lc, void **handle, const char **why);

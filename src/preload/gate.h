@@ -10,9 +10,8 @@
 #ifndef LIBRETRY_PRELOAD_GATE_H
 #define LIBRETRY_PRELOAD_GATE_H
 
-#include <sys/single_threaded.h>
-
 #include "base/compat.h"
+#include "base/libc.h"
 #include "preload/ops.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
@@ -47,7 +46,7 @@ static inline bool gate_idle_unconnected(void)
  * kernel, but from a signal handler (which ends the wait). */
 static inline bool gate_idle_through(void)
 {
-	return gate_idle() && lr_likely(__libc_single_threaded);
+	return gate_idle() && lr_likely(libc_single_threaded());
 }
 
 /* The gate is not idle: binds the real functions if nobody has. True: there is

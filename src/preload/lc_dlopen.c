@@ -26,6 +26,13 @@ static const char *const shared_names[] = {
 	"config_write",
 };
 
+#ifdef RTLD_DEEPBIND
+#define CANNOT_KEEP_APART \
+	"the program exports names of libconfig's and an allocator of its own"
+#else
+#define CANNOT_KEEP_APART "the program exports names of libconfig's"
+#endif
+
 /* Whether the program's global scope defines one of them. */
 static bool names_taken(void)
 {
@@ -35,6 +42,7 @@ static bool names_taken(void)
 	return false;
 }
 
+#ifdef RTLD_DEEPBIND
 /* Whether malloc is libc's own. A library in deep binding takes free() from
  * libc but gets strings from libc's strdup(), which calls the program's
  * malloc: two allocators would meet. */
@@ -47,6 +55,21 @@ static bool malloc_is_libcs(void)
 
 	return m && g && dladdr(m, &of_malloc) && dladdr(g, &of_libc) &&
 	       of_malloc.dli_fbase == of_libc.dli_fbase;
+}
+#endif
+
+/* Adds the flag that keeps the program's names from libconfig. */
+static bool keep_apart(int *flags)
+{
+#ifdef RTLD_DEEPBIND
+	if (malloc_is_libcs()) {
+		*flags |= RTLD_DEEPBIND;
+		return true;
+	}
+#else
+	(void)flags;
+#endif
+	return false;
 }
 
 static bool fill(struct lcapi *lc, void *handle)
@@ -70,13 +93,9 @@ bool lcapi_load(struct lcapi *lc, void **handle, const char **why)
 {
 	int flags = RTLD_NOW | RTLD_LOCAL;
 
-	if (names_taken()) {
-		if (!malloc_is_libcs()) {
-			*why = "the program exports names of libconfig's and an allocator of its "
-			       "own, so the file cannot be read here";
-			return false;
-		}
-		flags |= RTLD_DEEPBIND;
+	if (names_taken() && !keep_apart(&flags)) {
+		*why = CANNOT_KEEP_APART ", so the file cannot be read here";
+		return false;
 	}
 	*handle = dlopen(LIBCONFIG_SONAME, flags);
 	if (!*handle) {

@@ -12,7 +12,6 @@ libretry_so_SOURCES = \
 	src/preload/gate.h \
 	src/preload/inject.c src/preload/inject.h \
 	src/preload/inject_send.c \
-	src/preload/lc_dlopen.c \
 	src/preload/ops.c src/preload/ops.h \
 	src/preload/places.c src/preload/places.h \
 	src/preload/probe.c src/preload/probe.h \
@@ -35,12 +34,20 @@ libretry_so_SOURCES = \
 	src/preload/wrap_select.c \
 	src/preload/wrap_sockopt.c \
 	src/preload/wrap_time64.c
+if LINKED_LIBCONFIG
+libretry_so_SOURCES += src/preload/lc_linked.c
+LIBCONFIG_INSIDE = src/config/libconfdirect.a $(LIBCONFIG_LIBS)
+else
+libretry_so_SOURCES += src/preload/lc_dlopen.c
+endif
 libretry_so_CFLAGS = $(AM_CFLAGS)
+libretry_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
 libretry_so_LDADD = \
 	src/engine/libengine.a \
 	src/log/liblog.a \
 	src/state/libstate.a \
 	src/config/libconf.a \
+	$(LIBCONFIG_INSIDE) \
 	src/policy/libpolicy.a \
 	src/base/libbase.a
 libretry_so_LDFLAGS = $(AM_LDFLAGS) $(HOUSE_LDFLAGS) -shared -Wl,-soname,libretry.so \

@@ -5,10 +5,10 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 #include <sys/time.h>
 
 #include "base/fmt.h"
+#include "base/libc.h"
 #include "base/sys.h"
 #include "engine/wait.h"
 #include "log/log.h"
@@ -272,7 +272,7 @@ static int op_epoll_ctl(void *ctx, int epfd, int op, int fd, uint32_t events, ui
 static bool op_alone(void *ctx)
 {
 	(void)ctx;
-	return __libc_single_threaded;
+	return libc_single_threaded();
 }
 
 static int64_t op_entry_time(void *ctx, int64_t entry)

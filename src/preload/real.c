@@ -2,9 +2,9 @@
 #include "preload/real.h"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 
 #include "base/compat.h"
+#include "base/libc.h"
 
 /*
  * The exported one-liners. Named export_x in C and x for the linker: libc's
@@ -17,18 +17,26 @@
 	{ \
 		return wrap_##name args; \
 	}
-#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
-	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args) \
 	LR_EXPORT ret export_##name params __asm__(#name); \
 	ret export_##name params \
 	{ \
 		return wrap_##target args; \
 	}
+#ifdef __GLIBC__
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
+#define ALIAS_SINCE(minor, ret, name, target, params, args) \
+	ALIAS(ret, name, target, params, args)
+#else
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
+#endif
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -41,10 +49,12 @@
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 #pragma GCC diagnostic pop
 
 /* Before real_bind() nobody calls through these but by mistake; then too a
@@ -54,10 +64,12 @@ struct real real = {
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 };
 
 /* dlsym() gives an object pointer; POSIX says it may hold a function. */
@@ -66,35 +78,28 @@ union symbol {
 	void (*function)(void);
 };
 
-/* The second number of glibc's version: "2.36" is 36. */
-static unsigned libc_minor(void)
-{
-	const char *p = gnu_get_libc_version();
-	unsigned minor = 0;
-
-	while (*p && *p++ != '.')
-		;
-	for (; *p >= '0' && *p <= '9'; p++)
-		minor = minor * 10 + (unsigned)(*p - '0');
-	return minor;
-}
-
 void real_bind(void)
 {
-	unsigned minor = libc_minor();
+	LR_UNUSED int minor = libc_glibc_minor();
 	union symbol s;
 
 #define SYMBOL(ret, name, params, args, missing) \
 	s.object = dlsym(RTLD_NEXT, #name); \
 	if (s.object && s.function != (void (*)(void))export_##name) \
 		real.name = (ret(*) params)s.function;
+#ifdef __GLIBC__
 #define SYMBOL_SINCE(since, ret, name, params, args, missing) \
 	if (minor >= (since)) { \
 		SYMBOL(ret, name, params, args, missing) \
 	}
+#else
+#define SYMBOL_SINCE(since, ret, name, params, args, missing)
+#endif
 #define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 }

@@ -9,6 +9,7 @@
 #define LIBRETRY_PRELOAD_REAL_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,10 +28,12 @@ struct real {
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 };
 
 extern struct real real LR_HIDDEN;
@@ -40,14 +43,15 @@ extern struct real real LR_HIDDEN;
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
+#undef ALIAS_SINCE
 
 /*
- * Looks all of them up. Idempotent, no malloc (none of the look-ups fails in a
- * glibc), so a hook that runs before our constructor may call it. A name that
+ * Looks all of them up. Idempotent, no malloc (none of the look-ups fails), so a hook that runs before our constructor may call it. A name that
  * libc lacks, or that leads back to us, becomes a function that fails with
  * ENOSYS.
  */

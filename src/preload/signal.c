@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/duration.h"
+#include "base/libc.h"
 #include "base/sys.h"
 #include "policy/builtin.h"
 #include "preload/real.h"
@@ -401,7 +401,7 @@ static int64_t slice_end(int64_t until)
 {
 	int64_t slice = dur_add(sys_monotonic(), CANCEL_SLICE);
 
-	return __libc_single_threaded || slice > until ? until : slice;
+	return libc_single_threaded() || slice > until ? until : slice;
 }
 
 enum wake signal_wait(int64_t until)

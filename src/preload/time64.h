@@ -11,7 +11,11 @@
 #include <features.h>
 #include <stdint.h>
 
-#define LR_TIME64 (__TIMESIZE == 32)
+#if defined(__TIMESIZE) && __TIMESIZE == 32
+#define LR_TIME64 1
+#else
+#define LR_TIME64 0
+#endif
 
 #if LR_TIME64
 #ifdef __USE_TIME_BITS64

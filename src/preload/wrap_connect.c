@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/sys.h"
 #include "engine/connect.h"
 #include "engine/pending.h"
@@ -228,7 +229,7 @@ static LR_NOINLINE bool is_watched(int fd)
 
 static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	return lr_unlikely(!__libc_single_threaded) && fdtab_knows(fd) && is_watched(fd) && sa &&
+	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && is_watched(fd) && sa &&
 	       len <= sizeof(struct sockaddr_storage);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/libc.h"
 #include "base/sys.h"
 #include "engine/pending.h"
 #include "engine/wait.h"
@@ -325,7 +326,7 @@ static int control_announced(int epfd, int fd, struct epoll_event *event)
 	struct watch w;
 	int rc;
 
-	if (__libc_single_threaded || !event || fdtab_watch_of(fd, epfd, &w))
+	if (libc_single_threaded() || !event || fdtab_watch_of(fd, epfd, &w))
 		return control(epfd, EPOLL_CTL_ADD, fd, event);
 	fdtab_watch_set(fd, epfd, event->events, event->data.u64);
 	rc = real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event);

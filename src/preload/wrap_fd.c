@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "base/sys.h"
 #include "engine/pending.h"
 #include "preload/gate.h"
@@ -103,7 +104,7 @@ static void forget_range(unsigned first, unsigned last)
  * own, this thread closes nothing for the others. */
 static bool closes(int flags)
 {
-	return flags == 0 || (flags == CLOSE_RANGE_UNSHARE && __libc_single_threaded);
+	return flags == 0 || (flags == CLOSE_RANGE_UNSHARE && libc_single_threaded());
 }
 
 static LR_NOINLINE int close_range_pending(unsigned first, unsigned last, int flags)

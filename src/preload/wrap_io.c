@@ -7,6 +7,7 @@
  * and on a blocking socket by waiting. SIGPIPE is none of ours: only the real
  * call raises it.
  */
+#include "base/libc.h"
 #include "base/sys.h"
 #include "engine/pending.h"
 #include "engine/wait.h"
@@ -117,7 +118,7 @@ static bool dissolved_meanwhile(struct io *io, int error)
 {
 	struct pend_ref ref;
 
-	return (error == EPIPE || error == ENOTCONN) && !__libc_single_threaded &&
+	return (error == EPIPE || error == ENOTCONN) && !libc_single_threaded() &&
 	       fdtab_find(io->fd, &ref) && atomic_load(&ref.p->identity) != 0 &&
 	       pend_state(&ref) != PEND_REPORTED && io->again++ < 8;
 }
@@ -302,7 +303,7 @@ WRAP_READ(int, __recvmmsg64,
 /* What goes past the program's memory cannot be kept. */
 WRAP_WRITE(ssize_t, sendfile, (int fd, int from, off_t *at, size_t len), 4, (fd, from, at, len),
            real.sendfile(fd, from, at, len), .form = NOTHING)
-WRAP_WRITE(ssize_t, sendfile64, (int fd, int from, off64_t *at, size_t len),
+WRAP_WRITE(ssize_t, sendfile64, (int fd, int from, loff_t *at, size_t len),
            4, (fd, from, at, len), real.sendfile64(fd, from, at, len), .form = NOTHING)
 
 /* One of the two is a pipe, and which one nobody asks: whether the other is a socket
@@ -316,7 +317,7 @@ static bool is_source(int from, int fd)
 	       (fdtab_find(from, &ref) || peers_find(from, &peer));
 }
 
-static LR_NOINLINE ssize_t splice_loop(int from, off64_t *from_at, int fd, off64_t *at, size_t len,
+static LR_NOINLINE ssize_t splice_loop(int from, loff_t *from_at, int fd, loff_t *at, size_t len,
                                        unsigned flags, bool made)
 {
 	bool source = is_source(from, fd);
@@ -335,7 +336,7 @@ static LR_NOINLINE ssize_t splice_loop(int from, off64_t *from_at, int fd, off64
 	return rc;
 }
 
-LR_NO_CANARY ssize_t wrap_splice(int from, off64_t *from_at, int fd, off64_t *at, size_t len,
+LR_NO_CANARY ssize_t wrap_splice(int from, loff_t *from_at, int fd, loff_t *at, size_t len,
                                  unsigned flags)
 {
 	if (!gate_idle_sends())

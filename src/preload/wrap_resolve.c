@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "engine/resolve.h"
 #include "engine/retry.h"
 #include "log/log.h"

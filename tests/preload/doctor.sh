@@ -390,7 +390,7 @@ processes() {
 
 # What the loader itself finds, and what nm sees.
 imports() {
-	rows=$(sed -n -e 's/^SYMBOL_SINCE([^,]*, */SYMBOL(/' \
+	rows=$(sed -n -e 's/^\(SYMBOL\|ALIAS\)_SINCE([^,]*, */\1(/' \
 		-e 's/^\(SYMBOL\|ALIAS\)([^,]*, *\([A-Za-z0-9_]*\),.*/\2/p' \
 		"$TOP_SRCDIR/src/preload/symbols.def" | LC_ALL=C sort)
 	nm -D --undefined-only probe | sed 's/.* //; s/@.*//' | LC_ALL=C sort >undefined

@@ -18,7 +18,8 @@ check() { # NAME WHY-NOT ("" = ok)
 libc=$(ldd /bin/sh | awk '/libc\.so/ { print $3 }')
 libc_minor=$(getconf GNU_LIBC_VERSION | sed 's/.*2\.//; s/\..*//')
 # "KIND SINCE NAME" per row; SINCE is glibc's minor version, 0 if every one has it.
-table=$(sed -n -e 's/^SYMBOL_SINCE(\([0-9]*\), *[^,]*, *\([A-Za-z0-9_]*\),.*/SYMBOL \1 \2/p' \
+table=$(sed -n \
+	-e 's/^\(SYMBOL\|ALIAS\)_SINCE(\([0-9]*\), *[^,]*, *\([A-Za-z0-9_]*\),.*/\1 \2 \3/p' \
 	-e 's/^\(SYMBOL\|ALIAS\)([^,]*, *\([A-Za-z0-9_]*\),.*/\1 0 \2/p' "$def")
 rows=$(awk '{ print $3 }' <<<"$table" | LC_ALL=C sort)
 exported=$(nm -D --defined-only "$so" | awk '{ print $3 }' | sed 's/@.*//' |
