@@ -26,6 +26,8 @@ struct run {
 	char library_path[PATH_MAX];
 	char preload[PRELOAD_MAX];
 	char **command;
+	char program[PATH_MAX]; /* the file that runs in the end; "": not known */
+	struct findings findings;
 };
 
 static const char help[] =
@@ -46,8 +48,8 @@ static const char help[] =
 	"      --library=PATH    the libretry.so to preload\n"
 	"  -h, --help            print this text\n"
 	"\n"
-	"Warns of programs that a preload does not reach, and starts them all the same,\n"
-	"but for --require; \"libretry doctor PROGRAM\" tells more.\n"
+	"Warns of programs that a preload does not reach, and starts them all the same (one\n"
+	"of another C library without the preload), but for --require; \"libretry doctor PROGRAM\" tells more.\n"
 	"Exit status: that of PROGRAM; 125 if libretry could not set things up or --require\n"
 	"forbids it, 126 if PROGRAM cannot be executed, 127 if it cannot be found.\n"
 	"\n"
@@ -220,61 +222,61 @@ static void warn_of_variable(void *ctx, const struct diag *d)
 }
 
 /* Looks at the file that would run, not at the libraries that it needs: those can
- * only add to what "doctor" knows. False if nothing is known; errors are execvp()'s
- * to report. */
-static bool examine(const struct run *r, char *path, struct findings *f)
+ * only add to what "doctor" knows. <program> stays "" if nothing is known; errors are
+ * execvp()'s to report. */
+static void examine(struct run *r)
 {
+	struct findings *f = &r->findings;
 	static struct target t;
 	const struct known_program *known;
 	char found[PATH_MAX];
 	struct imports im;
 
 	if (!target_find(r->command[0], getenv("PATH"), found, sizeof(found)))
-		return false;
+		return;
 	if (r->verbose)
 		cli_say("program: %s", found);
 	if (!target_examine(&t, found, r->library_path, r->self, true) || !t.elf)
-		return false;
+		return;
 	if (r->verbose && t.script[0])
 		cli_say("a script for %s", t.path);
-	if (!realpath(t.path, path))
-		memcpy(path, t.path, sizeof(t.path));
+	if (!realpath(t.path, r->program))
+		memcpy(r->program, t.path, sizeof(t.path));
 	target_findings(&t, f);
-	known = known_program(path);
+	known = known_program(r->program);
 	if (known)
 		findings_add(f, known->code, t.path, known->detail);
 	imports_init(&im, "");
 	imports_add(&im, t.path, false, false);
 	imports_findings(&im, f);
 	imports_free(&im);
-	return true;
 }
 
 /* What the library would find wrong with the program, the configuration and the
  * variables, said now: in the program it would be one line of a log, at the first
  * failure. False if the program must not be started. */
-static bool judge(const struct run *r)
+static bool judge(struct run *r)
 {
-	struct findings f = { 0 };
+	struct findings *f = &r->findings;
 	enum coverage verdict;
 	char path[PATH_MAX];
 	static struct setup setup;
 	struct env env;
 
 	env_snapshot(&env, environ, false);
-	setup_findings(&setup, &env, NULL, examine(r, path, &f) ? path : NULL, -1,
-	               warn_of_variable, &f);
+	setup_findings(&setup, &env, NULL, r->program[0] ? r->program : NULL, -1,
+	               warn_of_variable, f);
 	setup_free(&setup);
 	if (r->require)
-		library_findings(r->library, r->self, true, path, sizeof(path), &f);
-	verdict = findings_verdict(&f);
-	for (size_t i = 0; i < f.count && finding_effect(f.list[i].code) != COVERED; i++) {
-		char *line = finding_line(&f.list[i]);
+		library_findings(r->library, r->self, true, path, sizeof(path), f);
+	verdict = findings_verdict(f);
+	for (size_t i = 0; i < f->count && finding_effect(f->list[i].code) != COVERED; i++) {
+		char *line = finding_line(&f->list[i]);
 
 		cli_warn("%s", line);
 		free(line);
 	}
-	findings_free(&f);
+	findings_free(f);
 	if (!r->require || verdict != NOT_COVERED)
 		return true;
 	cli_say("%s is not started: --require, and it would not be covered", r->command[0]);
@@ -321,8 +323,11 @@ int cmd_run(int argc, char **argv)
 	if (r.verbose)
 		cli_say("library: %s", r.library_path);
 
+	examine(&r);
+	/* The loader would not start it with a library that it cannot link. */
+	bool fatal = findings_have(&r.findings, FINDING_OTHER_LIBC);
 	const struct setting settings[] = {
-		{ "LD_PRELOAD", r.preload },
+		{ "LD_PRELOAD", fatal ? NULL : r.preload },
 		{ "LIBRETRY_CONFIG", r.config },
 		{ "LIBRETRY_POLICY", r.policy },
 		{ "LIBRETRY_LOG", r.log },

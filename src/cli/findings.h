@@ -35,8 +35,8 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	  "file capabilities: the loader ignores preloads there", \
 	  "give the capabilities to whoever starts it (ambient ones) and not to the file") \
 	X(OTHER_LIBC, "other-libc", NOT_COVERED, \
-	  "uses another C library than libretry.so, and may fail to start with it", \
-	  "use a build for the GNU C library, and do not preload into this one") \
+	  "uses another C library than libretry.so, and would fail to start with it", \
+	  "give it a libretry.so that was built for its C library; for musl see libretry(7)") \
 	X(CLEARED, "environment-cleared", NOT_COVERED, \
 	  "its first line clears the environment, and LD_PRELOAD with it", \
 	  "take the -i out of its first line") \

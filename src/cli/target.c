@@ -65,14 +65,51 @@ static unsigned privilege_traits(int fd)
 	return traits;
 }
 
-/* The dynamic loader of the command is the only one that is known to be right.
- * For the other word size of the same machine it has another name. */
-static bool other_libc(const struct elf *e, const struct elf *self)
+enum c_library { LIBC_UNKNOWN, LIBC_GLIBC, LIBC_MUSL };
+
+static enum c_library libc_of_program(const struct elf *e)
 {
-	if (self && elf_same_kind(e, self) && self->loader[0])
+	if (is_called(e->loader, "ld-musl-*"))
+		return LIBC_MUSL;
+	return is_called(e->loader, "ld-linux*.so.?") || is_called(e->loader, "ld64.so.?") ||
+	                       is_called(e->loader, "ld.so.1")
+	               ? LIBC_GLIBC
+	               : LIBC_UNKNOWN;
+}
+
+static enum c_library libc_of_library(const struct elf *e)
+{
+	enum c_library is = LIBC_UNKNOWN;
+	struct elf_dynamic d;
+
+	if (!elf_dynamic_read(e, &d))
+		return is;
+	for (unsigned i = 0; i < d.needed_count; i++) {
+		const char *name = elf_text(&d, d.needed[i]);
+
+		if (strcmp(name, "libc.so.6") == 0)
+			is = LIBC_GLIBC;
+		else if (strcmp(name, "libc.so") == 0 || is_called(name, "libc.musl-*"))
+			is = LIBC_MUSL;
+	}
+	elf_dynamic_free(&d);
+	return is;
+}
+
+/* What the library was built with is right, or else what the command was. Among the
+ * loaders of one C library the command's is the only one that is known to be right;
+ * for the other word size of the same machine it has another name. */
+static bool other_libc(const struct elf *e, const struct elf *library, const struct elf *self)
+{
+	enum c_library its = libc_of_program(e);
+	enum c_library ours = self ? libc_of_program(self) : LIBC_UNKNOWN;
+	enum c_library right = library ? libc_of_library(library) : LIBC_UNKNOWN;
+
+	if (right == LIBC_UNKNOWN)
+		right = ours != LIBC_UNKNOWN ? ours : LIBC_GLIBC;
+	if (its == right && its == ours && elf_same_kind(e, self))
 		return strcmp(last_part(e->loader), last_part(self->loader)) != 0;
-	return !is_called(e->loader, "ld-linux*.so.?") && !is_called(e->loader, "ld64.so.?") &&
-	       !is_called(e->loader, "ld.so.1");
+	return its != right;
 }
 
 static unsigned image_traits(const struct elf *e, const char *path, const char *like,
@@ -90,7 +127,7 @@ static unsigned image_traits(const struct elf *e, const char *path, const char *
 		traits = TARGET_DAMAGED;
 	else if (!e->loader[0] && !is_called(path, "ld*.so*"))
 		traits = TARGET_STATIC; /* the loader itself has none and honours LD_PRELOAD */
-	else if (e->loader[0] && other_libc(e, have_ours ? &ours : NULL))
+	else if (e->loader[0] && other_libc(e, have_theirs ? &theirs : NULL, have_ours ? &ours : NULL))
 		traits = TARGET_OTHER_LIBC;
 	if (have_theirs)
 		elf_close(&theirs);
@@ -301,6 +338,17 @@ bool target_examine(struct target *t, const char *path, const char *like, const 
 	return false;
 }
 
+static const char *detail_of(const struct target *t, unsigned trait)
+{
+	if (trait == TARGET_STATIC && (t->traits & TARGET_GO))
+		return "a Go program";
+	if (trait == TARGET_OTHER_LIBC)
+		return is_called(t->loader, "ld-musl-*") ? "it uses musl"
+		       : is_called(t->loader, "ld*.so*") ? "it uses glibc"
+		                                         : NULL;
+	return NULL;
+}
+
 void target_findings(const struct target *t, struct findings *f)
 {
 	static const struct {
@@ -330,8 +378,7 @@ void target_findings(const struct target *t, struct findings *f)
 		if (!(t->traits & trait) || ((t->traits & alone) && !(trait & alone)))
 			continue;
 		findings_add(f, rows[i].code, rows[i].code == FINDING_CLEARED ? t->script : t->path,
-		             trait == TARGET_STATIC && (t->traits & TARGET_GO) ? "a Go program"
-		                                                               : NULL);
+		             detail_of(t, trait));
 	}
 }
 

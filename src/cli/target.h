@@ -20,7 +20,7 @@ enum target_trait {
 	TARGET_FILECAPS_ROOT = 1 << 6, /* ... and root asks: no effect */
 	TARGET_PRIVILEGES_VOID = 1 << 7, /* ... and nosuid, or for set-IDs no_new_privs */
 	TARGET_FOREIGN = 1 << 8,       /* other class, byte order or machine */
-	TARGET_OTHER_LIBC = 1 << 9,    /* its dynamic loader is not glibc's */
+	TARGET_OTHER_LIBC = 1 << 9,    /* its dynamic loader is another C library's */
 	TARGET_GO = 1 << 10,           /* what the Go linker writes: raw system calls */
 	TARGET_DAMAGED = 1 << 11,      /* headers that make no sense */
 	TARGET_CLEARED = 1 << 12,      /* a script whose first line is "env -i" */
@@ -49,9 +49,9 @@ bool target_find(const char *name, const char *search, char *out, size_t size);
 /*
  * Examines the file at <path>. Scripts lead to the interpreter of their first
  * line, env(1) there to what it starts, and a file of no known kind to /bin/sh,
- * as execvp() does it. <like> is a file of the right architecture (the library;
- * if it cannot be read, <self> is taken), <self> one with the right dynamic
- * loader (the command). <privileges>: look at set-ID bits and capabilities (of a
+ * as execvp() does it. <like> is a file of the right architecture and C library (the
+ * library; if it cannot be read, <self> is taken), <self> one with the right dynamic
+ * loader, if it has that C library (the command). <privileges>: look at set-ID bits and capabilities (of a
  * process that runs they say nothing). False with errno if <path> or its
  * interpreter cannot be read; then there is nothing to report.
  */
