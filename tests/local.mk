@@ -68,13 +68,16 @@ soak: all $(check_PROGRAMS)
 	@cat soak.txt
 .PHONY: soak
 
-# For other architectures, in build-i386 and build-aarch64.
-EXTRA_DIST += scripts/foreign-libs tests/foreign/check.sh tests/foreign/client.sh tests/foreign/late.c
+# For other architectures and for musl, in build-i386, build-aarch64 and build-musl.
+EXTRA_DIST += scripts/foreign-libs scripts/debian-main scripts/musl-libs scripts/build-musl
+EXTRA_DIST += tests/foreign/check.sh tests/foreign/client.sh tests/foreign/late.c
 check-32: all tests/tools/flaky tests/tools/connect_once
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh i386
 check-aarch64: all tests/tools/flaky tests/tools/connect_once
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh aarch64
-.PHONY: check-32 check-aarch64
+check-musl: all tests/tools/flaky tests/tools/connect_once
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/foreign/check.sh musl
+.PHONY: check-32 check-aarch64 check-musl
 
 # Every test, built before: side by side, and then alone those that measure time,
 # the programs under the library.
@@ -140,4 +143,4 @@ check-dist:
 .PHONY: build-asan-tree build-tsan-tree check-asan check-tsan check-valgrind check-dist
 
 clean-local:
-	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64 sanitizers.cache
+	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64 build-musl sanitizers.cache

@@ -49,8 +49,12 @@ static int by_epoll(int fd, int is_pwait2)
 
 	if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e) != 0)
 		return -1;
-	return is_pwait2 ? epoll_pwait2(ep, &e, 1, &ts, NULL)
-	                 : epoll_wait(ep, &e, 1, SECONDS * 1000);
+#ifdef __GLIBC__
+	if (is_pwait2)
+		return epoll_pwait2(ep, &e, 1, &ts, NULL);
+#endif
+	(void)ts;
+	return is_pwait2 ? -1 : epoll_wait(ep, &e, 1, SECONDS * 1000);
 }
 
 static int wait_by(const char *way, int fd)

@@ -134,13 +134,25 @@ kinds() {
 		musl-gcc -o musl probe.c
 		judge "a program for musl" not-covered other-libc ./musl
 		"$lr" run --library "$so" ./musl >maps 2>err
+		has "a program for musl: run starts it" "libc.so" maps
 		lacks "a program for musl: it is not mapped" "/libretry.so" maps
+		has "a program for musl: run says so" "(it uses musl)" err
 	else
 		# Not run: its loader is not there. What libretry.so needs, it lacks.
 		skip "a program for musl" "no musl-gcc"
 		$CC -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o musl probe.c &&
 			judge "a program with musl's loader" not-covered other-libc ./musl
 	fi
+	# Which C library is right follows from the library's own.
+	echo 'int unused;' >unused.c
+	$CC -shared -nostdlib -Wl,-soname,libc.musl-x86_64.so.1 -o libc.musl.so unused.c &&
+		$CC -shared -nostdlib -Wl,--no-as-needed -o formusl.so unused.c libc.musl.so || exit 99
+	"$lr" doctor --library ./formusl.so ./musl >out 2>&1
+	lacks "a library for musl is right for a program for musl" "another C library" out
+	"$lr" doctor --library ./formusl.so ./probe >out 2>&1
+	has "and wrong for one for glibc" "another C library than libretry.so, and would fail to start with it (it uses glibc)" out
+	"$lr" run --library ./formusl.so --dry-run ./probe >out 2>err
+	lacks "which run does not preload" "LD_PRELOAD" out
 	if ! $CC -m32 -o small probe.c 2>/dev/null; then
 		skip "a program of 32 bits" "$CC -m32 does not work"
 	elif ./small >/dev/null 2>&1; then

@@ -16,9 +16,14 @@
 #include "tests/preload/guest.h"
 
 /* The headers declare these under _FORTIFY_SOURCE only. */
+#ifdef __GLIBC__
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
                 const sigset_t *mask, size_t size);
+#else
+#define __poll_chk(fds, n, timeout, size) poll(fds, n, timeout)
+#define __ppoll_chk(fds, n, timeout, mask, size) ppoll(fds, n, timeout, mask)
+#endif
 
 #define ALL_FAILURE (POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP)
 #define CPU_LIMIT_MS 20
@@ -293,7 +298,12 @@ GUEST int wait_epoll(enum call call, struct ev *e, int epfd, int ms)
 	else if (call == EPOLL_PWAIT)
 		n = epoll_pwait(epfd, list, 8, ms, e->mask);
 	else
+#ifdef __GLIBC__
 		n = epoll_pwait2(epfd, list, 8, ms < 0 ? NULL : &t, e->mask);
+#else
+		n = epoll_pwait(epfd, list, 8, ms, e->mask);
+	(void)t;
+#endif
 	if (n > 0) {
 		e->got = list[0].events;
 		e->got_data = list[0].data.u64;

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "policy/builtin.h"
 #include "tests/unit/unit.h"
 

@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 
+#include "base/libc.h"
 #include "policy/builtin.h"
 #include "policy/classify.h"
 #include "tests/unit/unit.h"
