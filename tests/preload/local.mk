@@ -46,7 +46,7 @@ PRELOAD_SH += tests/preload/beside.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 # About sources and objects, not about what runs: a sanitizer adds nothing.
 STATIC_SH = tests/preload/check-man.sh tests/preload/completion.sh tests/preload/pure.sh \
-	tests/preload/symbols.sh tests/preload/guest-doc.sh
+	tests/preload/symbols.sh tests/preload/guest-doc.sh tests/preload/recipes.sh
 TESTS += $(PRELOAD_TESTS) $(PRELOAD_SH)
 if !SANITIZED
 TESTS += $(STATIC_SH) scripts/check-layers
