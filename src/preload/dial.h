@@ -9,6 +9,18 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "engine/ops.h"
+#include "state/peers.h"
+
+/* In what follows <began> is clock_at_entry() of the program's call, and <entry_errno>
+ * errno at that time. */
+
+static inline int dial_finish(int error, int entry_errno)
+{
+	errno = error ? error : entry_errno;
+	return error ? -1 : 0;
+}
+
 /* Errors that no policy can retry. After some of them the address may not even
  * be readable: the kernel looks at the length first. */
 static inline bool dial_is_programs_affair(int error)
@@ -27,6 +39,37 @@ int dial_failed(int fd, const struct sockaddr *sa, socklen_t len);
  * EINPROGRESS. */
 int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int64_t attempt_timeout);
+
+/*
+ * What comes before a first attempt, where the gate has one of GATE_ATTEMPT: faults that
+ * are injected, and what a policy wants. True: *rc is the end of the call, with errno;
+ * else nothing was done. Of dial_first.c; the rest of these is for it.
+ */
+bool dial_before(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                 int entry_errno, int *rc);
+
+/* The program's own call; one that is under way after it is remembered. */
+int dial_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+              int64_t attempt_timeout);
+
+/* dial_call() has failed, by errno. What the kernel goes on with (most non-blocking
+ * connects), and what is the program's own affair, is no failure to us. Returns as
+ * connect() does. */
+int dial_refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                 int entry_errno);
+
+/* A blocking connect, retried. <aim>: where it is redirected to, or NULL. <error>: of the
+ * first attempt; 0: that is still to be made. 0 or an errno value. */
+int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
+               const struct target *t, const struct addr *aim, int64_t began, int error);
+
+/* <fd> stands in an epoll set where other threads may wait: on this machine the refusal
+ * can reach them before connect() has returned to us, so the record is begun before that
+ * call. (What the address holds has not been checked by the kernel then; one that cannot
+ * be read would fault here, with EFAULT lost.) dial_withdraw(): connect() then did not say
+ * EINPROGRESS. */
+bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len);
+void dial_withdraw(int fd);
 
 enum outcome {
 	OUTCOME_KNOWN,  /* *error is the answer */

@@ -24,7 +24,8 @@ libretry_so_SOURCES = \
 	src/preload/thread.c \
 	src/preload/time64.h \
 	src/preload/waits.c src/preload/waits.h \
-	src/preload/dial_again.c src/preload/wrap_connect.c \
+	src/preload/dial_again.c src/preload/dial_first.c \
+	src/preload/wrap_connect.c \
 	src/preload/wrap_epoll.c \
 	src/preload/wrap_fd.c \
 	src/preload/wrap_io.c \

@@ -5,7 +5,6 @@
  * after a failed connect, so retries stay on the program's own descriptor.
  */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 #include "base/libc.h"
@@ -16,9 +15,7 @@
 #include "log/log.h"
 #include "preload/dial.h"
 #include "preload/gate.h"
-#include "preload/inject.h"
 #include "preload/ops.h"
-#include "preload/places.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "preload/runtime.h"
@@ -26,7 +23,6 @@
 #include "preload/target.h"
 #include "state/habit.h"
 #include "state/peers.h"
-#include "state/replay.h"
 #include "state/tally.h"
 #include "state/tried.h"
 
@@ -46,39 +42,8 @@ static void passed(const struct target *t, int error, enum reason reason)
 	log_emit(&e);
 }
 
-static void set_int(int fd, int level, int name, int value)
-{
-	sys_setsockopt(fd, level, name, &value, sizeof(value));
-}
-
-/* Whole seconds, at least one. */
-static int seconds(int64_t ns)
-{
-	return ns < DUR_S ? 1 : (int)(ns / DUR_S);
-}
-
-/* "socket" of the policy. What the kernel refuses (TCP options on a Unix
- * socket) stays as it was. */
-static void set_options(int fd, const struct socket_options *o)
-{
-	if (o->syn_count)
-		set_int(fd, IPPROTO_TCP, TCP_SYNCNT, (int)o->syn_count);
-	if (o->user_timeout)
-		set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(o->user_timeout / DUR_MS));
-	if (o->keepalive_idle || o->keepalive_interval || o->keepalive_count)
-		set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	if (o->keepalive_idle)
-		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(o->keepalive_idle));
-	if (o->keepalive_interval)
-		set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(o->keepalive_interval));
-	if (o->keepalive_count)
-		set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)o->keepalive_count);
-}
-
-/* <aim>: where it is redirected to, or NULL. <error> 0: the first attempt is still to
- * be made. */
-static int drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
-                 const struct target *t, const struct addr *aim, int64_t began, int error)
+int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
+               const struct target *t, const struct addr *aim, int64_t began, int error)
 {
 	struct connect_call call = { .fd = fd,
 	                             .sa = sa,
@@ -98,12 +63,6 @@ static int drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa
 	error = engine_connect(ops, &hold, &call, error);
 	signal_release(&hold);
 	return error;
-}
-
-static int finish(int error, int entry_errno)
-{
-	errno = error ? error : entry_errno;
-	return error ? -1 : 0;
 }
 
 /* Somebody wants to know whether the program goes on to another address. */
@@ -172,10 +131,10 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 
 	/* In a vfork child the parent's memory is ours too: touch nothing. */
 	if (!runtime_owns_process() || !target_find(&t, sa, len, thread_key()))
-		return finish(error, entry_errno);
+		return dial_finish(error, entry_errno);
 	runtime_report();
 	if (gate_now() & GATE_OFF)
-		return finish(error, entry_errno);
+		return dial_finish(error, entry_errno);
 	if (probe_socket_type(fd) != SOCK_STREAM)
 		passed(&t, error, REASON_DATAGRAM);
 	else if (!t.rule && addr_is_special(&t.addr))
@@ -183,12 +142,11 @@ static LR_NOINLINE int failed(int fd, const struct sockaddr *sa, socklen_t len, 
 	else if (probe_nonblocking(fd))
 		error = failed_at_once(fd, sa, len, &t, began, error);
 	else
-		error = drive(&preload_ops, fd, sa, len, &t, NULL, began, error);
-	return finish(error, entry_errno);
+		error = dial_drive(&preload_ops, fd, sa, len, &t, NULL, began, error);
+	return dial_finish(error, entry_errno);
 }
 
-/* connect() did not say EINPROGRESS. */
-static void withdraw_announced(int fd)
+void dial_withdraw(int fd)
 {
 	struct pend_ref ref;
 
@@ -196,12 +154,6 @@ static void withdraw_announced(int fd)
 		fdtab_drop(&ref);
 }
 
-/*
- * <fd> stands in an epoll set, and other threads may wait there: on this machine
- * the refusal can reach them before connect() has returned to us. So the record
- * is begun before the call. (What the address holds has not been checked by the
- * kernel then; one that cannot be read would fault here, with EFAULT lost.)
- */
 static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                                  int64_t attempt_timeout)
 {
@@ -213,7 +165,7 @@ static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t le
 	rc = real.connect(fd, sa, len);
 	if (rc != 0 && errno == EINPROGRESS)
 		return -1;
-	withdraw_announced(fd);
+	dial_withdraw(fd);
 	return rc;
 }
 
@@ -227,27 +179,24 @@ static LR_NOINLINE bool is_watched(int fd)
 	return false;
 }
 
-static bool others_may_wait(int fd, const struct sockaddr *sa, socklen_t len)
+bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && is_watched(fd) && sa &&
 	       len <= sizeof(struct sockaddr_storage);
 }
 
-/* The program's own call. With EINPROGRESS it is remembered. */
-static inline int first_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                             int64_t attempt_timeout)
+int dial_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+              int64_t attempt_timeout)
 {
-	if (others_may_wait(fd, sa, len))
+	if (dial_may_race(fd, sa, len))
 		return announced(fd, sa, len, began, attempt_timeout);
 	if (lr_likely(real.connect(fd, sa, len) == 0))
 		return 0;
 	return errno == EINPROGRESS ? dial_under_way(fd, sa, len, began, attempt_timeout) : -1;
 }
 
-/* first_call() has failed. What the kernel goes on with (most non-blocking
- * connects), and what is the program's own affair, is no failure to us. */
-static int refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                   int entry_errno)
+int dial_refused(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                 int entry_errno)
 {
 	if (errno == EINPROGRESS) {
 		tally_call(sa, len, began);
@@ -276,156 +225,7 @@ int dial_failed(int fd, const struct sockaddr *sa, socklen_t len)
 		tally_call(sa, len, began);
 		return dial_under_way(fd, sa, len, began, DUR_NONE);
 	}
-	return refused(fd, sa, len, began, errno);
-}
-
-/* Before the kernel has looked at an address, it may lead nowhere. */
-static bool readable(const struct sockaddr *sa, socklen_t len)
-{
-	return len >= 8 && len <= sizeof(struct sockaddr_storage) && sys_readable(sa) &&
-	       sys_readable((const char *)sa + len - 8);
-}
-
-/* A fault strikes the first attempt: it fails with errno, and is not made. */
-static bool first_is_injected(int fd, const struct sockaddr *sa, socklen_t len)
-{
-	int error;
-
-	if (!inject_active() || !readable(sa, len) || !inject_first(fd, sa, len, &error))
-		return false;
-	errno = error;
-	return true;
-}
-
-/* The first attempt of a non-blocking connect that a rule has redirected to call->aim,
- * or that others know of. */
-static LR_NOINLINE int begun(struct pending_call *call, const struct target *t,
-                             int entry_errno)
-{
-	struct sockaddr_storage ss;
-	const struct sockaddr *sa = call->aim ? (const struct sockaddr *)&ss : call->sa;
-	socklen_t len = call->aim ? addr_to_sockaddr(call->aim, &ss) : call->len;
-	bool announced = others_may_wait(call->fd, sa, len);
-	struct signal_hold hold;
-	int error = 0;
-
-	if (announced)
-		pending_begin(&preload_ops, NULL, call);
-	errno = entry_errno;
-	if (first_is_injected(call->fd, sa, len) || real.connect(call->fd, sa, len) != 0)
-		error = errno;
-	if (announced && error != EINPROGRESS)
-		withdraw_announced(call->fd);
-	if (error == EINPROGRESS && !announced)
-		pending_begin(&preload_ops, NULL, call);
-	else if (error == 0 || dial_is_programs_affair(error))
-		pending_first_over(&preload_ops, NULL, call, t, error);
-	else if (error != EINPROGRESS)
-		error = pending_failed_at_once(&preload_ops, &hold, call, t, error);
-	if (!call->aim && (error == 0 || error == EINPROGRESS))
-		peers_note(call->fd, call->sa, call->len, call->thread);
-	return finish(error, entry_errno);
-}
-
-/* The same, if nobody else has a say in it. */
-static LR_NOINLINE int asked(int fd, const struct sockaddr *sa, socklen_t len,
-                             const struct addr *aim, int64_t began, int64_t attempt_timeout,
-                             const struct target *t, int entry_errno)
-{
-	struct pending_call call = { .fd = fd,
-		                     .sa = sa,
-		                     .len = len,
-		                     .aim = aim,
-		                     .began = began,
-		                     .thread = thread_key(),
-		                     .attempt_timeout = attempt_timeout };
-	struct signal_hold hold;
-	int error;
-
-	if (aim || !guard_wants_first(t->policy))
-		return begun(&call, t, entry_errno);
-	switch (pending_first(&preload_ops, &hold, &call, t, &error)) {
-	case GUARD_GO:
-		return begun(&call, t, entry_errno);
-	case GUARD_PARK:
-		error = EINPROGRESS;
-		peers_note(fd, sa, len, call.thread);
-		break;
-	case GUARD_REFUSED:
-		break;
-	}
-	return finish(error, entry_errno);
-}
-
-/* Others have a say. Not in a connect by which the program asks what has become of an
- * earlier one. */
-static bool is_to_be_asked(int fd, const struct target *t)
-{
-	enum condition now;
-
-	if (!guard_wants_first(t->policy) || t->mode != MODE_RETRY)
-		return false;
-	now = probe_condition(fd);
-	return now != CONDITION_CONNECTED && now != CONDITION_TRYING;
-}
-
-/* The first attempt of a policy that wants something before it. */
-static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                                int entry_errno)
-{
-	int64_t attempt_timeout = DUR_NONE;
-	struct addr aim;
-	struct target t;
-
-	if (readable(sa, len) && runtime_owns_process() &&
-	    target_find(&t, sa, len, thread_key()) &&
-	    probe_socket_type(fd) == SOCK_STREAM && (t.rule || !addr_is_special(&t.addr))) {
-		bool nonblocking = probe_nonblocking(fd);
-		bool block = nonblocking && t.policy->nonblocking == NONBLOCKING_BLOCK;
-		bool aimed = places_redirect(fd, &t, nonblocking, &aim);
-		bool ask = is_to_be_asked(fd, &t);
-
-		if (t.mode == MODE_RETRY) {
-			set_options(fd, &t.policy->socket);
-			if (t.policy->send == SEND_FIRST_WRITE && t.policy->max_attempts > 1)
-				replay_begin(fd, probe_identity(fd), t.policy->replay_buffer);
-			if (t.policy->max_attempts > 1)
-				attempt_timeout = t.policy->attempt_timeout;
-			if (block ||
-			    (!nonblocking && (aimed || attempt_timeout != DUR_NONE || ask))) {
-				tally_call(sa, len, began);
-				return finish(drive(block ? &preload_block_ops : &preload_ops, fd,
-				                    sa, len, &t, aimed ? &aim : NULL, began, 0),
-				              entry_errno);
-			}
-		}
-		if (aimed || (nonblocking && ask)) {
-			tally_call(sa, len, began);
-			return asked(fd, sa, len, aimed ? &aim : NULL, began, attempt_timeout, &t,
-			             entry_errno);
-		}
-	}
-	if (first_is_injected(fd, sa, len))
-		return refused(fd, sa, len, began, entry_errno);
-	errno = entry_errno;
-	if (first_call(fd, sa, len, began, attempt_timeout) != 0)
-		return refused(fd, sa, len, began, entry_errno);
-	tally_call(sa, len, began);
-	return 0;
-}
-
-/* What comes before a first attempt. True: *rc is the end of it, with errno. */
-static LR_NOINLINE bool before_attempt(int fd, const struct sockaddr *sa, socklen_t len,
-                                       int64_t began, int entry_errno, int *rc)
-{
-	if (gate_now() & GATE_BEFORE_CONNECT) {
-		*rc = prepared(fd, sa, len, began, entry_errno);
-		return true;
-	}
-	if (!first_is_injected(fd, sa, len))
-		return false;
-	*rc = refused(fd, sa, len, began, entry_errno);
-	return true;
+	return dial_refused(fd, sa, len, began, errno);
 }
 
 static LR_NOINLINE void recovered(const struct target *t, unsigned attempts, int64_t waited)
@@ -509,21 +309,21 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, i
 	began = clock_at_entry();
 	if (!gate_idle()) {
 		if (dial_again(fd, sa, len, &error) == OUTCOME_KNOWN)
-			return finish(error, entry_errno);
+			return dial_finish(error, entry_errno);
 		if (error) {
 			errno = error;
-			return refused(fd, sa, len, began, entry_errno);
+			return dial_refused(fd, sa, len, began, entry_errno);
 		}
 	}
 	if (lr_unlikely(gate & GATE_ATTEMPT) &&
-	    before_attempt(fd, sa, len, began, entry_errno, &rc)) {
+	    dial_before(fd, sa, len, began, entry_errno, &rc)) {
 		if (rc == 0)
 			note_connected(fd, sa, len);
 		return rc;
 	}
 	errno = entry_errno;
-	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
-		return refused(fd, sa, len, began, entry_errno);
+	if (lr_unlikely(dial_call(fd, sa, len, began, DUR_NONE) != 0))
+		return dial_refused(fd, sa, len, began, entry_errno);
 	connected(fd, sa, len, began);
 	return 0;
 }
@@ -536,8 +336,8 @@ int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	if (lr_unlikely(gate_now() != 0 || !gate_idle()))
 		return gated(fd, sa, len, entry_errno);
 	began = clock_at_entry();
-	if (lr_unlikely(first_call(fd, sa, len, began, DUR_NONE) != 0))
-		return refused(fd, sa, len, began, entry_errno);
+	if (lr_unlikely(dial_call(fd, sa, len, began, DUR_NONE) != 0))
+		return dial_refused(fd, sa, len, began, entry_errno);
 	connected(fd, sa, len, began);
 	return 0;
 }
