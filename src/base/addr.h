@@ -8,6 +8,7 @@
 #ifndef LIBRETRY_BASE_ADDR_H
 #define LIBRETRY_BASE_ADDR_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,12 @@ struct addr {
 	uint8_t ip[16];     /* network order; IPv4 in the first 4 */
 	char path[ADDR_PATH_MAX]; /* AF_UNIX, NUL-terminated, '@' for abstract */
 };
+
+/* A whole address of IPv4: what hot paths have a quick way for. */
+static inline bool addr_is_four(const struct sockaddr *sa, socklen_t len)
+{
+	return len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET;
+}
 
 /* Fills <a> from <sa>; false for other families, lengths that connect() would
  * refuse and unnamed Unix sockets (then a->family is AF_UNSPEC). Reads at most

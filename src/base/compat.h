@@ -18,8 +18,17 @@
 /* No array is here: what -fstack-protector-strong takes for one is not. */
 #define LR_NO_CANARY __attribute__((no_stack_protector))
 
+/* A part of a hot path, where a call would cost as much as the part itself. */
+#define LR_INLINE static inline __attribute__((always_inline))
+
 /* Kept out of line so that the frame of the fast path stays small. */
 #define LR_NOINLINE __attribute__((noinline))
+
+/* An argument, as kept_a, on the stack over the real call: where nothing but a failure asks
+ * for it again, a register that outlives a call costs three instructions more. */
+#define LR_KEEP(a) \
+	__typeof__(a) kept_##a = (a); \
+	__asm__("" : "+m"(kept_##a))
 
 #define LR_UNUSED __attribute__((unused))
 

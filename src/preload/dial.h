@@ -9,8 +9,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/libc.h"
 #include "engine/ops.h"
-#include "state/peers.h"
+#include "state/fdtab.h"
 
 /* In what follows <began> is clock_at_entry() of the program's call, and <entry_errno>
  * errno at that time. */
@@ -68,7 +69,12 @@ int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, 
  * call. (What the address holds has not been checked by the kernel then; one that cannot
  * be read would fault here, with EFAULT lost.) dial_withdraw(): connect() then did not say
  * EINPROGRESS. */
-bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len);
+bool dial_is_watched(int fd);
+static inline bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && dial_is_watched(fd) &&
+	       sa && len <= sizeof(struct sockaddr_storage);
+}
 void dial_withdraw(int fd);
 
 enum outcome {

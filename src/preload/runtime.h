@@ -83,9 +83,6 @@ bool runtime_seed(uint64_t *seed);
 /* In the child after fork. */
 void runtime_postfork_child(void);
 
-/* A number that differs between threads alive at one time. No system call. */
-uintptr_t thread_key(void);
-
 /* This thread has made a wait (poll, select, epoll_wait ...) since its last connect:
  * it may have more to do than the read that it makes next. */
 extern LR_TLS bool thread_has_waited LR_HIDDEN;
@@ -93,6 +90,12 @@ extern LR_TLS bool thread_has_waited LR_HIDDEN;
 static inline void thread_waits(void)
 {
 	thread_has_waited = true;
+}
+
+/* A number that differs between threads alive at one time. No system call. */
+static inline uintptr_t thread_key(void)
+{
+	return (uintptr_t)&thread_has_waited;
 }
 
 /* Random bits of this thread's own generator: seeded from the kernel at first

@@ -66,14 +66,6 @@ static bool in_stop_set(int sig)
 	return sig > 0 && sig < SIGNALS && (mask >> sig & 1);
 }
 
-int64_t clock_at_entry(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * DUR_S + t.tv_nsec;
-}
-
 int64_t kernel_time_of(int64_t entry)
 {
 	int64_t ago = dur_sub(clock_at_entry(), entry);

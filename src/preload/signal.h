@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "engine/ops.h"
 
@@ -73,7 +74,17 @@ enum wake signal_wait(int64_t until);
  * All else goes by the kernel's own, sys_monotonic(): kernel_time_of() says when
  * on that clock it was <entry> on the other. errno untouched.
  */
-int64_t clock_at_entry(void);
+static inline int64_t entry_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * DUR_S + t->tv_nsec;
+}
+static inline int64_t clock_at_entry(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return entry_ns(&t);
+}
 int64_t kernel_time_of(int64_t entry);
 
 #endif

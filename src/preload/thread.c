@@ -18,11 +18,6 @@ static LR_TLS struct {
 static _Atomic uint32_t generation;
 static _Atomic uint32_t threads_seeded;
 
-uintptr_t thread_key(void)
-{
-	return (uintptr_t)&self;
-}
-
 void thread_random_postfork_child(void)
 {
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);

@@ -81,8 +81,8 @@ static inline void note_peer(int fd, const struct sockaddr *sa, socklen_t len, u
 	peers_note(fd, sa, len, thread);
 }
 
-int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                   int64_t attempt_timeout)
+static inline void begin_under_way(int fd, const struct sockaddr *sa, socklen_t len,
+                                   int64_t began, int64_t attempt_timeout)
 {
 	struct pending_call call = { .fd = fd,
 	                             .sa = sa,
@@ -92,12 +92,18 @@ int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	                             .attempt_timeout = attempt_timeout };
 
 	/* Not in a vfork child: the record would be its parent's. */
-	if (gate_idle() || gate_open()) {
-		if (lr_unlikely(habit_watching()))
-			note_attempt(sa, len);
-		note_peer(fd, sa, len, call.thread);
-		pending_begin(&preload_ops, NULL, &call);
-	}
+	if (!gate_idle() && !gate_open())
+		return;
+	if (lr_unlikely(habit_watching()))
+		note_attempt(sa, len);
+	note_peer(fd, sa, len, call.thread);
+	pending_begin(&preload_ops, NULL, &call);
+}
+
+int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                   int64_t attempt_timeout)
+{
+	begin_under_way(fd, sa, len, began, attempt_timeout);
 	errno = EINPROGRESS;
 	return -1;
 }
@@ -169,7 +175,7 @@ static LR_NOINLINE int announced(int fd, const struct sockaddr *sa, socklen_t le
 	return rc;
 }
 
-static LR_NOINLINE bool is_watched(int fd)
+bool dial_is_watched(int fd)
 {
 	struct watch w;
 
@@ -177,12 +183,6 @@ static LR_NOINLINE bool is_watched(int fd)
 		if (fdtab_watch_get(fd, i, &w))
 			return true;
 	return false;
-}
-
-bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len)
-{
-	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && is_watched(fd) && sa &&
-	       len <= sizeof(struct sockaddr_storage);
 }
 
 int dial_call(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
@@ -263,7 +263,7 @@ static LR_NOINLINE void report_pending(int fd, const struct sockaddr *sa, sockle
 }
 
 /* Somebody wants to know. Without a recovery to report no system call is made. */
-static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, socklen_t len)
+static LR_NOINLINE int tell_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	int saved = errno;
 	struct addr a;
@@ -275,25 +275,46 @@ static LR_NOINLINE void tell_connected(int fd, const struct sockaddr *sa, sockle
 	if (names_any_pending())
 		report_pending(fd, sa, len);
 	errno = saved;
+	return 0;
 }
 
-static inline void note_connected(int fd, const struct sockaddr *sa, socklen_t len)
+/* Also after what dial_before() did. */
+static LR_NOINLINE int note_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	note_peer(fd, sa, len, thread_key());
-	if (lr_unlikely(names_watching()))
-		tell_connected(fd, sa, len);
+	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
+}
+
+static LR_NOINLINE int connected_other(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	tally_call_any(sa, len, clock_at_entry());
+	return note_connected(fd, sa, len);
 }
 
 /* By its first attempt. */
-static inline void connected(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
+static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
+	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
+		return connected_other(fd, sa, len);
+	thread_has_waited = false;
+	peers_note_four(fd, sa, thread_key());
+	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
+}
+
+static LR_NOINLINE int not_connected(int fd, const struct sockaddr *sa, socklen_t len,
+                                     int64_t began, int entry_errno)
+{
+	if (lr_unlikely(errno != EINPROGRESS))
+		return dial_refused(fd, sa, len, began, entry_errno);
 	tally_call(sa, len, began);
-	note_connected(fd, sa, len);
+	begin_under_way(fd, sa, len, began, DUR_NONE);
+	return -1;
 }
 
 /* Something is to be done before the program's call. */
-static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, int entry_errno)
+static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len)
 {
+	int entry_errno = errno;
 	unsigned gate = gate_now();
 	int64_t began;
 	int error;
@@ -317,27 +338,29 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len, i
 	}
 	if (lr_unlikely(gate & GATE_ATTEMPT) &&
 	    dial_before(fd, sa, len, began, entry_errno, &rc)) {
-		if (rc == 0)
-			note_connected(fd, sa, len);
-		return rc;
+		return rc == 0 ? note_connected(fd, sa, len) : rc;
 	}
 	errno = entry_errno;
 	if (lr_unlikely(dial_call(fd, sa, len, began, DUR_NONE) != 0))
 		return dial_refused(fd, sa, len, began, entry_errno);
-	connected(fd, sa, len, began);
-	return 0;
+	return connected(fd, sa, len);
 }
 
-int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
+LR_NO_CANARY int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 {
+	if (lr_unlikely(gate_now() != 0) || lr_unlikely(!gate_idle()) ||
+	    (lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd)))
+		return gated(fd, sa, len);
+	LR_KEEP(fd);
+	LR_KEEP(sa);
+	LR_KEEP(len);
 	int entry_errno = errno;
-	int64_t began;
+	LR_KEEP(entry_errno);
+	struct timespec began;
 
-	if (lr_unlikely(gate_now() != 0 || !gate_idle()))
-		return gated(fd, sa, len, entry_errno);
-	began = clock_at_entry();
-	if (lr_unlikely(dial_call(fd, sa, len, began, DUR_NONE) != 0))
-		return dial_refused(fd, sa, len, began, entry_errno);
-	connected(fd, sa, len, began);
-	return 0;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	if (lr_unlikely(real.connect(kept_fd, kept_sa, kept_len) != 0))
+		return not_connected(kept_fd, kept_sa, kept_len, entry_ns(&began),
+		                     kept_entry_errno);
+	return connected(kept_fd, kept_sa, kept_len);
 }

@@ -187,18 +187,11 @@ static bool must_ask(const struct io *io)
 		return (ret)rc; \
 	}
 
-/*
- * The arguments, on the stack over the real call: nothing but a failure asks for
- * them again, and a register that outlives a call costs three instructions more.
- */
-#define KEEP(a) \
-	__typeof__(a) kept_##a = (a); \
-	__asm__("" : "+m"(kept_##a))
-#define KEEP_3(a, b, c) KEEP(a); KEEP(b); KEEP(c)
-#define KEEP_4(a, b, c, d) KEEP_3(a, b, c); KEEP(d)
-#define KEEP_5(a, b, c, d, e) KEEP_4(a, b, c, d); KEEP(e)
-#define KEEP_6(a, b, c, d, e, f) KEEP_5(a, b, c, d, e); KEEP(f)
-#define KEEP_7(a, b, c, d, e, f, g) KEEP_6(a, b, c, d, e, f); KEEP(g)
+#define KEEP_3(a, b, c) LR_KEEP(a); LR_KEEP(b); LR_KEEP(c)
+#define KEEP_4(a, b, c, d) KEEP_3(a, b, c); LR_KEEP(d)
+#define KEEP_5(a, b, c, d, e) KEEP_4(a, b, c, d); LR_KEEP(e)
+#define KEEP_6(a, b, c, d, e, f) KEEP_5(a, b, c, d, e); LR_KEEP(f)
+#define KEEP_7(a, b, c, d, e, f, g) KEEP_6(a, b, c, d, e, f); LR_KEEP(g)
 #define KEPT_3(a, b, c) kept_##a, kept_##b, kept_##c
 #define KEPT_4(a, b, c, d) KEPT_3(a, b, c), kept_##d
 #define KEPT_5(a, b, c, d, e) KEPT_4(a, b, c, d), kept_##e

@@ -9,58 +9,26 @@
 #include "base/compat.h"
 #include "base/duration.h"
 
-/* .head: how often, above; below a number that is odd while the cell is being given
- * to another address, and that changes when it was. */
-#define NUMBER UINT64_C(0xffffff)
-#define ODD UINT64_C(1)
-#define ONE (NUMBER + 1)
 #define COUNT(head) ((head) >> 24)
 
-#define SETS (TALLY_CELLS / TALLY_WAYS)
-#define SET_SHIFT 59
-_Static_assert(SETS == 1 << (64 - SET_SHIFT), "a set is found by the highest bits");
-
-/* An address in words: family, port (of IPv4 the address, of IPv6 the scope), address. */
+/* An address in words, as in a cell. */
 struct name {
 	uint64_t w[3];
 };
 
-struct cell {
-	_Atomic uint64_t head;
-	_Atomic uint64_t w[3];
-	_Atomic int64_t since; /* when it was last taken, or given to this address */
-};
-
-static struct cell cells[SETS][TALLY_WAYS];
+struct tally_cell tally_cells[TALLY_SETS][TALLY_WAYS];
 static _Atomic uint64_t remainder_of_all;
 
-static inline struct cell *set_of_word(uint64_t mix)
+static struct tally_cell *set_of(const struct name *n)
 {
-	return cells[mix * UINT64_C(0x9e3779b97f4a7c15) >> SET_SHIFT];
+	return tally_set(n->w[0] ^ n->w[1] * UINT64_C(0xff51afd7ed558ccd) ^ n->w[2]);
 }
 
-static struct cell *set_of(const struct name *n)
-{
-	return set_of_word(n->w[0] ^ n->w[1] * UINT64_C(0xff51afd7ed558ccd) ^ n->w[2]);
-}
-
-static inline bool is_of(const struct cell *c, const struct name *n)
+static inline bool is_of(const struct tally_cell *c, const struct name *n)
 {
 	return atomic_load_explicit(&c->w[0], memory_order_relaxed) == n->w[0] &&
 	       atomic_load_explicit(&c->w[1], memory_order_relaxed) == n->w[1] &&
 	       atomic_load_explicit(&c->w[2], memory_order_relaxed) == n->w[2];
-}
-
-/* That .head has not changed says that .w has not. */
-static inline bool change(struct cell *c, uint64_t *head, uint64_t to)
-{
-	return atomic_compare_exchange_strong_explicit(&c->head, head, to, memory_order_acq_rel,
-	                                               memory_order_acquire);
-}
-
-static inline bool is_four(const struct sockaddr *sa, socklen_t len)
-{
-	return len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET;
 }
 
 /* All that there is to an IPv4 address; the other words are 0. */
@@ -79,7 +47,7 @@ static bool name_of(struct name *n, const struct sockaddr *sa, socklen_t len)
 	struct sockaddr_in6 six;
 
 	n->w[1] = n->w[2] = 0;
-	if (is_four(sa, len)) {
+	if (addr_is_four(sa, len)) {
 		n->w[0] = first_word(sa);
 		return true;
 	}
@@ -113,25 +81,25 @@ static bool addr_of(struct addr *a, const uint64_t w[3])
 }
 
 /* One more, if the cell is the one of <n>. */
-static bool count_in(struct cell *c, const struct name *n)
+static bool count_in(struct tally_cell *c, const struct name *n)
 {
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire);
 
-	while (!(head & ODD) && is_of(c, n))
-		if (change(c, &head, head + ONE))
+	while (!(head & TALLY_ODD) && is_of(c, n))
+		if (tally_change(c, &head, head + TALLY_ONE))
 			return true;
 	return false;
 }
 
 /* The cell that is least missed: an empty one, if there is one. */
-static struct cell *least(struct cell *set, uint64_t *head)
+static struct tally_cell *least(struct tally_cell *set, uint64_t *head)
 {
-	struct cell *found = NULL;
+	struct tally_cell *found = NULL;
 
 	for (unsigned i = 0; i < TALLY_WAYS; i++) {
 		uint64_t other = atomic_load_explicit(&set[i].head, memory_order_acquire);
 
-		if (!(other & ODD) && (!found || COUNT(other) < COUNT(*head))) {
+		if (!(other & TALLY_ODD) && (!found || COUNT(other) < COUNT(*head))) {
 			found = &set[i];
 			*head = other;
 		}
@@ -140,25 +108,24 @@ static struct cell *least(struct cell *set, uint64_t *head)
 }
 
 /* A word is stored as "release" so that nobody sees it before the odd number. */
-static bool give_to(struct cell *c, uint64_t head, const struct name *n, int64_t now)
+static bool give_to(struct tally_cell *c, uint64_t head, const struct name *n, int64_t now)
 {
-	if (!change(c, &head, (head & NUMBER) | ODD))
+	if (!tally_change(c, &head, (head & TALLY_NUMBER) | TALLY_ODD))
 		return false;
 	if (COUNT(head))
 		atomic_fetch_add_explicit(&remainder_of_all, COUNT(head), memory_order_relaxed);
 	for (unsigned i = 0; i < ARRAY_LEN(n->w); i++)
 		atomic_store_explicit(&c->w[i], n->w[i], memory_order_release);
 	atomic_store_explicit(&c->since, now, memory_order_relaxed);
-	atomic_store_explicit(&c->head, ONE | ((head + 2) & NUMBER), memory_order_release);
+	atomic_store_explicit(&c->head, TALLY_ONE | ((head + 2) & TALLY_NUMBER), memory_order_release);
 	return true;
 }
 
-/* Whatever it is, and wherever its place is. */
-static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len, int64_t now)
+void tally_call_any(const struct sockaddr *sa, socklen_t len, int64_t now)
 {
 	struct name n;
-	struct cell *set;
-	struct cell *c;
+	struct tally_cell *set;
+	struct tally_cell *c;
 	uint64_t head;
 
 	if (!name_of(&n, sa, len))
@@ -170,24 +137,6 @@ static LR_NOINLINE void count_any(const struct sockaddr *sa, socklen_t len, int6
 	c = least(set, &head);
 	if (!c || !give_to(c, head, &n, now))
 		atomic_fetch_add_explicit(&remainder_of_all, 1, memory_order_relaxed);
-}
-
-void tally_call(const struct sockaddr *sa, socklen_t len, int64_t now)
-{
-	struct cell *c;
-	uint64_t head;
-	uint64_t word;
-
-	if (lr_likely(is_four(sa, len))) {
-		word = first_word(sa);
-		c = set_of_word(word);
-		head = atomic_load_explicit(&c->head, memory_order_acquire);
-		if (lr_likely(!(head & ODD) &&
-		              atomic_load_explicit(&c->w[0], memory_order_relaxed) == word &&
-		              change(c, &head, head + ONE)))
-			return;
-	}
-	count_any(sa, len, now);
 }
 
 /* In ms, of which a product with 2^40 calls has room. */
@@ -204,7 +153,7 @@ uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t 
 	struct sockaddr_storage ss;
 	socklen_t len = addr_to_sockaddr(a, &ss);
 	const struct sockaddr *sa = (const struct sockaddr *)&ss;
-	struct cell *set;
+	struct tally_cell *set;
 	struct name n;
 	uint64_t sum = 0;
 
@@ -215,10 +164,10 @@ uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t 
 	for (unsigned i = 0; i < TALLY_WAYS; i++) {
 		uint64_t head = atomic_load_explicit(&set[i].head, memory_order_acquire);
 
-		while (!(head & ODD) && COUNT(head) && is_of(&set[i], &n)) {
+		while (!(head & TALLY_ODD) && COUNT(head) && is_of(&set[i], &n)) {
 			int64_t since = atomic_load_explicit(&set[i].since, memory_order_relaxed);
 
-			if (!change(&set[i], &head, head & NUMBER))
+			if (!tally_change(&set[i], &head, head & TALLY_NUMBER))
 				continue;
 			sum += COUNT(head);
 			*recent += tally_recent(COUNT(head), length, since, now);
@@ -229,17 +178,17 @@ uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t 
 	return sum;
 }
 
-static void drain(struct cell *c, void (*out)(void *arg, const struct addr *a, uint64_t n),
+static void drain(struct tally_cell *c, void (*out)(void *arg, const struct addr *a, uint64_t n),
                   void *arg)
 {
 	uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire);
 	uint64_t w[3];
 	struct addr a;
 
-	while (!(head & ODD) && COUNT(head)) {
+	while (!(head & TALLY_ODD) && COUNT(head)) {
 		for (unsigned i = 0; i < ARRAY_LEN(w); i++)
 			w[i] = atomic_load_explicit(&c->w[i], memory_order_relaxed);
-		if (!change(c, &head, head & NUMBER))
+		if (!tally_change(c, &head, head & TALLY_NUMBER))
 			continue;
 		if (addr_of(&a, w))
 			out(arg, &a, COUNT(head));
@@ -249,16 +198,16 @@ static void drain(struct cell *c, void (*out)(void *arg, const struct addr *a, u
 
 void tally_drain(void (*out)(void *arg, const struct addr *a, uint64_t n), void *arg)
 {
-	for (unsigned i = 0; i < SETS; i++)
+	for (unsigned i = 0; i < TALLY_SETS; i++)
 		for (unsigned j = 0; j < TALLY_WAYS; j++)
-			drain(&cells[i][j], out, arg);
+			drain(&tally_cells[i][j], out, arg);
 	out(arg, NULL, atomic_exchange(&remainder_of_all, 0));
 }
 
 void tally_postfork_child(void)
 {
-	for (unsigned i = 0; i < SETS; i++)
+	for (unsigned i = 0; i < TALLY_SETS; i++)
 		for (unsigned j = 0; j < TALLY_WAYS; j++)
-			atomic_store_explicit(&cells[i][j].head, 0, memory_order_relaxed);
+			atomic_store_explicit(&tally_cells[i][j].head, 0, memory_order_relaxed);
 	atomic_store_explicit(&remainder_of_all, 0, memory_order_relaxed);
 }
