@@ -158,8 +158,7 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 	bool again = true;
 
 	/* Most connects come to this. */
-	if (!bad && !names_watching() && fdtab_find(fd, &a.ref) &&
-	    act_young(&a) && fdtab_drop(&a.ref))
+	if (!bad && !names_watching() && fdtab_drop_young(fd))
 		return SIGHT_SHOW;
 	for (unsigned n = 0; again && n < 8; n++) {
 		again = false;

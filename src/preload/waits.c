@@ -28,11 +28,6 @@ static int64_t ns_of_timeval(const struct timeval *tv)
 	               dur_of(tv->tv_usec / 1000000, tv->tv_usec % 1000000 * DUR_US));
 }
 
-bool waits_timed_ms(int timeout)
-{
-	return timeout > 0;
-}
-
 bool waits_timed_timespec(const struct timespec *timeout)
 {
 	return timeout && timespec_valid(timeout) && (timeout->tv_sec || timeout->tv_nsec);

@@ -51,7 +51,10 @@ struct wait_clock {
 
 /* Whether <timeout> (a number of ms, negative for none; NULL for none) is finite
  * and not zero, and valid: only then a clock is to be read before the call. */
-bool waits_timed_ms(int timeout);
+static inline bool waits_timed_ms(int timeout)
+{
+	return timeout > 0;
+}
 bool waits_timed_timespec(const struct timespec *timeout);
 bool waits_timed_timeval(const struct timeval *timeout);
 

@@ -81,8 +81,8 @@ static inline void note_peer(int fd, const struct sockaddr *sa, socklen_t len, u
 	peers_note(fd, sa, len, thread);
 }
 
-static inline void begin_under_way(int fd, const struct sockaddr *sa, socklen_t len,
-                                   int64_t began, int64_t attempt_timeout)
+static LR_NOINLINE int begin_slowly(int fd, const struct sockaddr *sa, socklen_t len,
+                                    int64_t began, int64_t attempt_timeout)
 {
 	struct pending_call call = { .fd = fd,
 	                             .sa = sa,
@@ -91,19 +91,28 @@ static inline void begin_under_way(int fd, const struct sockaddr *sa, socklen_t 
 	                             .thread = thread_key(),
 	                             .attempt_timeout = attempt_timeout };
 
-	/* Not in a vfork child: the record would be its parent's. */
-	if (!gate_idle() && !gate_open())
-		return;
-	if (lr_unlikely(habit_watching()))
-		note_attempt(sa, len);
-	note_peer(fd, sa, len, call.thread);
 	pending_begin(&preload_ops, NULL, &call);
+	errno = EINPROGRESS;
+	return -1;
+}
+
+/* Not in a vfork child: the record would be its parent's. */
+static inline bool may_begin(void)
+{
+	return gate_idle() || gate_open();
 }
 
 int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
                    int64_t attempt_timeout)
 {
-	begin_under_way(fd, sa, len, began, attempt_timeout);
+	if (may_begin()) {
+		if (lr_unlikely(habit_watching()))
+			note_attempt(sa, len);
+		note_peer(fd, sa, len, thread_key());
+		if (attempt_timeout != DUR_NONE ||
+		    !fdtab_begin_young(fd, sa, len, began, thread_key()))
+			return begin_slowly(fd, sa, len, began, attempt_timeout);
+	}
 	errno = EINPROGRESS;
 	return -1;
 }
@@ -301,14 +310,30 @@ static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t le
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
 }
 
-static LR_NOINLINE int not_connected(int fd, const struct sockaddr *sa, socklen_t len,
-                                     int64_t began, int entry_errno)
+static LR_NOINLINE int under_way_other(int fd, const struct sockaddr *sa, socklen_t len,
+                                       int64_t began)
 {
-	if (lr_unlikely(errno != EINPROGRESS))
-		return dial_refused(fd, sa, len, began, entry_errno);
-	tally_call(sa, len, began);
-	begin_under_way(fd, sa, len, began, DUR_NONE);
-	return -1;
+	tally_call_any(sa, len, began);
+	return dial_under_way(fd, sa, len, began, DUR_NONE);
+}
+
+/* The program's first attempt goes on in the kernel. */
+static LR_NOINLINE int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
+{
+	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
+		return under_way_other(fd, sa, len, began);
+	if (lr_unlikely(!gate_young()) || lr_unlikely(habit_watching()))
+		return dial_under_way(fd, sa, len, began, DUR_NONE);
+	LR_KEEP(fd);
+	LR_KEEP(sa);
+	LR_KEEP(len);
+	LR_KEEP(began);
+
+	thread_has_waited = false;
+	peers_note_four(fd, sa, thread_key());
+	if (lr_likely(fdtab_begin_young(fd, sa, len, began, thread_key())))
+		return -1;
+	return begin_slowly(kept_fd, kept_sa, kept_len, kept_began, DUR_NONE);
 }
 
 /* Something is to be done before the program's call. */
@@ -346,9 +371,15 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len)
 	return connected(fd, sa, len);
 }
 
+/* Connects of other descriptors are under way, of which none has failed. */
+static inline bool is_others_affair(int fd)
+{
+	return gate_young() && !fdtab_knows(fd);
+}
+
 LR_NO_CANARY int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	if (lr_unlikely(gate_now() != 0) || lr_unlikely(!gate_idle()) ||
+	if (lr_unlikely(gate_now() != 0) || (!gate_idle() && !is_others_affair(fd)) ||
 	    (lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd)))
 		return gated(fd, sa, len);
 	LR_KEEP(fd);
@@ -359,8 +390,9 @@ LR_NO_CANARY int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 	struct timespec began;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	if (lr_unlikely(real.connect(kept_fd, kept_sa, kept_len) != 0))
-		return not_connected(kept_fd, kept_sa, kept_len, entry_ns(&began),
-		                     kept_entry_errno);
-	return connected(kept_fd, kept_sa, kept_len);
+	if (lr_likely(real.connect(kept_fd, kept_sa, kept_len) == 0))
+		return connected(kept_fd, kept_sa, kept_len);
+	if (lr_likely(errno == EINPROGRESS))
+		return under_way(kept_fd, kept_sa, kept_len, entry_ns(&began));
+	return dial_refused(kept_fd, kept_sa, kept_len, entry_ns(&began), kept_entry_errno);
 }

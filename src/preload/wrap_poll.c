@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/real.h"
 #include "preload/waits.h"
+#include "state/names.h"
 
 /* Entries of a copy on the stack. */
 #define SMALL 48
@@ -174,14 +175,12 @@ static int finish(struct call *c, int rc)
 	return rc;
 }
 
-/* Nothing is under way, or has failed, but another thread may begin a connect or
- * see one fail meanwhile. */
-static int among_threads(struct call *c)
+/* The first real call, made while nothing had failed, has reported something. */
+static int go_on_after(struct call *c, int64_t entry)
 {
-	int64_t entry = is_timed(c) ? clock_at_entry() : WAITS_NOW;
-	int rc = call_plain(c);
+	int rc = show(c);
 
-	if (rc <= 0 || gate_idle() || (rc = show(c)) != 0)
+	if (rc != 0)
 		return rc;
 	begin(c, entry);
 	waits_was_called(&c->clock);
@@ -189,6 +188,16 @@ static int among_threads(struct call *c)
 		return 0;
 	waits_round(&c->clock);
 	return finish(c, go_on(c));
+}
+
+/* Nothing is under way, or has failed, but another thread may begin a connect or
+ * see one fail meanwhile. */
+static int among_threads(struct call *c)
+{
+	int64_t entry = is_timed(c) ? clock_at_entry() : WAITS_NOW;
+	int rc = call_plain(c);
+
+	return rc <= 0 || gate_idle() ? rc : go_on_after(c, entry);
 }
 
 /* An array that we would fault on, where the kernel says EFAULT or EINVAL, is
@@ -202,18 +211,58 @@ static int slow(struct call *c)
 	return finish(c, go_on(c));
 }
 
-static LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
+static inline struct call poll_call(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct call c;
+	return (struct call){ .fds = fds, .n = n, .ms = timeout };
+}
 
-	c.fds = fds;
-	c.n = n;
-	c.ms = timeout;
-	c.is_ppoll = false;
-	c.mask = NULL;
-	c.map = NULL;
-	c.plain = false;
-	return slow(&c); /* which sets .clock */
+static LR_NOINLINE int slower_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct call c = poll_call(fds, n, timeout);
+
+	return slow(&c);
+}
+
+static LR_NOINLINE int poll_go_on(struct pollfd *fds, nfds_t n, int timeout, int64_t entry)
+{
+	struct call c = poll_call(fds, n, timeout);
+
+	return go_on_after(&c, entry);
+}
+
+/* All that is reported is well, and of first attempts, or of no connect under way. */
+static LR_NOINLINE bool all_well(const struct pollfd *f, nfds_t n)
+{
+	const struct pollfd *end = f + n;
+
+	if (lr_unlikely(names_watching()))
+		return false;
+	do
+		if (f->revents && (lr_unlikely(f->revents & (POLLERR | POLLHUP | POLLNVAL)) ||
+		                   lr_unlikely(!fdtab_drop_young(f->fd))))
+			return false;
+	while (++f != end);
+	return true;
+}
+
+/* What most waits for a connect come to. */
+static LR_NO_CANARY LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (lr_unlikely(!gate_young()))
+		return slower_poll(fds, n, timeout);
+	int64_t entry = WAITS_NOW;
+	LR_KEEP(fds);
+	LR_KEEP(n);
+	LR_KEEP(timeout);
+	if (waits_timed_ms(timeout))
+		entry = clock_at_entry();
+	LR_KEEP(entry);
+	int rc = real.poll(kept_fds, kept_n, kept_timeout);
+	LR_KEEP(rc);
+
+	if (kept_rc <= 0 || gate_idle() || lr_likely(all_well(kept_fds, kept_n)))
+		return kept_rc;
+	return poll_go_on(kept_fds, kept_n, kept_timeout, kept_entry);
 }
 
 int waits_poll(struct pollfd *fds, nfds_t n, int timeout)

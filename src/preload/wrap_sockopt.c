@@ -34,53 +34,68 @@ static LR_NOINLINE int read_error(int fd, void *value, socklen_t *len, bool conn
 	return 0;
 }
 
+/* No connect is under way there, as the program has seen; its connection may be over. */
+static LR_NOINLINE int error_of_connection(int fd, void *value)
+{
+	int error;
+
+	memcpy(&error, value, sizeof(error));
+	error = again_option(fd, error);
+	memcpy(value, &error, sizeof(error));
+	return 0;
+}
+
+/* No connect is under way on <fd>. */
+LR_NO_CANARY static int read_idle_error(int fd, void *value, socklen_t *len)
+{
+	LR_KEEP(fd);
+	LR_KEEP(value);
+	LR_KEEP(len);
+	int rc = real.getsockopt(kept_fd, SOL_SOCKET, SO_ERROR, kept_value, kept_len);
+	int error;
+
+	if (lr_unlikely(rc != 0) || lr_unlikely(*kept_len != sizeof(error)))
+		return rc;
+	memcpy(&error, kept_value, sizeof(error));
+	return lr_likely(!error) ? 0 : error_of_connection(kept_fd, kept_value);
+}
+
 static LR_NOINLINE int getsockopt_pending(int fd, int level, int name, void *value,
                                           socklen_t *len)
 {
 	struct pend_ref ref;
-	int error = 0;
 	bool found;
 
-	if (gate_open() && level == SOL_SOCKET && name == SO_ERROR) {
+	if (level != SOL_SOCKET || name != SO_ERROR) {
+		gate_open();
+		return real.getsockopt(fd, level, name, value, len);
+	}
+	if (gate_open()) {
 		found = fdtab_find(fd, &ref);
 		if (found || fdtab_is_dup(fd))
 			return read_error(fd, value, len,
 			                  found && pend_state(&ref) == PEND_CONNECTING);
 	}
-	if (level != SOL_SOCKET || name != SO_ERROR)
-		return real.getsockopt(fd, level, name, value, len);
-	/* No connect is under way there, as the program has seen. */
-	if (real.getsockopt(fd, level, name, value, len) != 0)
-		return -1;
-	if (*len == sizeof(error)) {
-		memcpy(&error, value, sizeof(error));
-		if (lr_unlikely(error)) {
-			error = again_option(fd, error);
-			memcpy(value, &error, sizeof(error));
-		}
-	}
-	return 0;
-}
-
-/* SO_ERROR matters once something was connected. */
-static bool is_idle(int level, int name)
-{
-	return gate_idle() &&
-	       (name != SO_ERROR || level != SOL_SOCKET || !(fdtab_word() & FDTAB_PEERS));
+	return read_idle_error(fd, value, len);
 }
 
 int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	if (lr_likely(is_idle(level, name)))
-		return real.getsockopt(fd, level, name, value, len);
-	return getsockopt_pending(fd, level, name, value, len);
+	bool of_error = name == SO_ERROR && level == SOL_SOCKET;
+
+	if (lr_unlikely(!gate_idle()))
+		return getsockopt_pending(fd, level, name, value, len);
+	/* It matters once something was connected. */
+	if (lr_unlikely(of_error) && lr_unlikely(fdtab_word() & FDTAB_PEERS))
+		return read_idle_error(fd, value, len);
+	return real.getsockopt(fd, level, name, value, len);
 }
 
 #if LR_TIME64
 /* It differs in the options that are times. */
 int wrap___getsockopt64(int fd, int level, int name, void *value, socklen_t *len)
 {
-	if (is_idle(level, name) || level != SOL_SOCKET || name != SO_ERROR)
+	if (level != SOL_SOCKET || name != SO_ERROR)
 		return real.__getsockopt64(fd, level, name, value, len);
 	return getsockopt_pending(fd, level, name, value, len);
 }

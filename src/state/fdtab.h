@@ -63,7 +63,7 @@ static inline uint32_t fdtab_word(void)
 /* How many of them are more than a first attempt that goes on in the kernel: have
  * been claimed, or are due at some time. Where there are none, nothing has failed,
  * and there is nothing to do or to hide. */
-extern _Atomic uint32_t fdtab_aged;
+extern _Atomic uint32_t fdtab_aged LR_HIDDEN;
 
 static inline bool fdtab_any_aged(void)
 {
@@ -92,6 +92,8 @@ struct pending {
 	_Atomic int fds[FDTAB_SHARED]; /* [0]: the one to act on; -1 = none */
 	_Atomic uint64_t identity;    /* 0: not looked at yet */
 	_Atomic int64_t due;          /* ns, monotonic: when to look at it next */
+	_Atomic bool clean;           /* fdtab's own: nothing but fdtab_begin_young() has
+	                               * written to it */
 	/* The rest belongs to whoever has claimed it. */
 	struct sockaddr_storage sa;   /* where the attempts go */
 	socklen_t len;
@@ -149,6 +151,19 @@ static inline enum pend_state pend_state(const struct pend_ref *ref)
  * <fd> is too large or negative. Raises the gate.
  */
 bool fdtab_begin(int fd, struct pend_ref *ref);
+
+/*
+ * The same for a first attempt that goes on in the kernel, which nothing is known of but
+ * its address, thread and time: not claimed but PEND_CONNECTING already, with .due and
+ * .expires DUR_NONE, .attempt 1, the rest zero. False besides if the quick way is not
+ * open, and then fdtab_begin() is.
+ */
+bool fdtab_begin_young(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                       uintptr_t thread);
+
+/* <fd> is connected. True: nothing is left of it, whether it had such a record, alone,
+ * that nobody ever claimed, or none. False, and nothing was done: more is known. */
+bool fdtab_drop_young(int fd);
 
 /* The live record that <fd> belongs to, in any state but FREE. */
 bool fdtab_find(int fd, struct pend_ref *ref);

@@ -27,6 +27,7 @@ UNIT_TESTS = \
 	tests/unit/test_fdtab \
 	tests/unit/test_fdtab_threads \
 	tests/unit/test_fdtab_watch \
+	tests/unit/test_fdtab_young \
 	tests/unit/test_event \
 	tests/unit/test_render \
 	tests/unit/test_logread \
@@ -146,6 +147,11 @@ tests_unit_test_fdtab_threads_SOURCES = tests/unit/test_fdtab_threads.c tests/un
 tests_unit_test_fdtab_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fdtab_threads_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fdtab_threads_LDADD = $(UNIT_STATE)
+
+tests_unit_test_fdtab_young_SOURCES = tests/unit/test_fdtab_young.c tests/unit/fdtab.h
+tests_unit_test_fdtab_young_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fdtab_young_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fdtab_young_LDADD = $(UNIT_STATE)
 
 tests_unit_test_fdtab_watch_SOURCES = tests/unit/test_fdtab_watch.c tests/unit/fdtab.h
 tests_unit_test_fdtab_watch_CPPFLAGS = $(UNIT_CPPFLAGS)

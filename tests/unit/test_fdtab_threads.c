@@ -106,6 +106,14 @@ static void stress_watches(struct prng *p)
 	}
 }
 
+/* As work_on() wants it. */
+static void begin_young(int fd)
+{
+	static const struct sockaddr_in in = { .sin_family = AF_INET };
+
+	fdtab_begin_young(fd, (const struct sockaddr *)&in, sizeof(in), 0, 1);
+}
+
 static void stress_records(struct prng *p)
 {
 	int fd = some_fd(p);
@@ -113,7 +121,14 @@ static void stress_records(struct prng *p)
 	unsigned at = 0;
 	bool alone;
 
-	switch (prng_below(prng_next(p), 5)) {
+	switch (prng_below(prng_next(p), 8)) {
+	case 4:
+	case 5:
+		begin_young(fd);
+		break;
+	case 6:
+		fdtab_drop_young(fd);
+		break;
 	case 0:
 		if (fdtab_begin(fd, &ref))
 			work_on(&ref, p);

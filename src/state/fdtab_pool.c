@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "state/fdtab_pool.h"
+
+static struct pending first_block[FDTAB_BLOCK];
+void *_Atomic fdtab_blocks[FDTAB_BLOCKS] = { first_block };
+_Atomic uint32_t fdtab_high = FDTAB_BLOCK;
+_Atomic uint32_t fdtab_maybe_free;
+
+_Atomic uint32_t fdtab_gate = FDTAB_CLOSED;
+_Atomic uint32_t fdtab_aged;
+
+struct pending *fdtab_record_make(uint32_t number)
+{
+	struct pending *records = fdtab_map(&fdtab_blocks[number / FDTAB_BLOCK], NULL,
+	                                    sizeof(first_block));
+
+	return records ? &records[number % FDTAB_BLOCK] : NULL;
+}
+
+void fdtab_unlink(int fd, uint32_t link)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint32_t old = slot ? atomic_load(&slot->word) : 0;
+
+	while ((old & FDTAB_LINK) == link &&
+	       !atomic_compare_exchange_weak(&slot->word, &old, old & ~FDTAB_LINK))
+		;
+}
+
+bool fdtab_give_back(struct pend_ref *ref)
+{
+	struct pending *p = ref->p;
+	uint32_t link = fdtab_link_of(ref);
+	uint32_t word = ref->word;
+	int fds[FDTAB_SHARED];
+
+	for (unsigned i = 0; i < FDTAB_SHARED; i++)
+		fds[i] = atomic_load(&p->fds[i]);
+	if (!atomic_compare_exchange_strong(&p->word, &word, fdtab_next_life(word)))
+		return false;
+	if (word & FDTAB_AGED)
+		atomic_fetch_sub(&fdtab_aged, 1);
+	atomic_fetch_sub(&fdtab_gate, 1);
+	for (unsigned i = 0; i < FDTAB_SHARED; i++)
+		if (fds[i] >= 0)
+			fdtab_unlink(fds[i], link);
+	fdtab_lower_free(atomic_load_explicit(&p->number, memory_order_relaxed));
+	/* Of the life that is over: the next is not to be taken for it. */
+	ref->word = fdtab_state_word(ref->word, PEND_FREE);
+	return true;
+}
+
+static void raise_high(uint32_t number)
+{
+	uint32_t old = atomic_load_explicit(&fdtab_high, memory_order_relaxed);
+
+	while (old <= number && !atomic_compare_exchange_weak(&fdtab_high, &old, number + 1))
+		;
+}
+
+bool fdtab_take_any(struct pend_ref *ref)
+{
+	uint32_t start = atomic_load_explicit(&fdtab_maybe_free, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < FDTAB_PENDING; i++) {
+		uint32_t number = (start + i) % FDTAB_PENDING;
+
+		ref->p = fdtab_record_make(number);
+		if (!ref->p)
+			return false;
+		ref->word = atomic_load_explicit(&ref->p->word, memory_order_relaxed);
+		if ((ref->word & 0xff) != PEND_FREE)
+			continue;
+		raise_high(number);
+		if (!fdtab_take(ref->p, number, &ref->word))
+			continue;
+		atomic_compare_exchange_strong(&fdtab_maybe_free, &start, number + 1);
+		return true;
+	}
+	return false;
+}
+
+bool fdtab_next(unsigned *at, struct pend_ref *ref)
+{
+	while (*at < atomic_load_explicit(&fdtab_high, memory_order_acquire)) {
+		ref->p = fdtab_record((*at)++);
+		ref->word = atomic_load_explicit(&ref->p->word, memory_order_acquire);
+		if (pend_state(ref) != PEND_FREE)
+			return true;
+	}
+	return false;
+}
