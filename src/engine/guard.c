@@ -38,8 +38,7 @@ static struct slot *stats_of(const struct guard *g)
 	return g->stats ? g->stats : g->slot;
 }
 
-/* There may have been a long wait since it was opened. */
-static bool is_open(const struct guard *g)
+bool guard_is_open(const struct guard *g)
 {
 	if (!g->slot)
 		return false;
@@ -208,7 +207,7 @@ enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned
 {
 	int64_t hold;
 
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return GUARD_GO;
 	hold = held_until(g, now);
 	/* Looked at again now and then: it may be released. */
@@ -318,7 +317,7 @@ void guard_failed(struct guard *g, const struct guarded *who, struct err e, bool
                   int64_t now)
 {
 	guard_open(g, who);
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return;
 	take_calls(g, who, now);
 	atomic_store(&g->slot->last_error, (uint64_t)(uint32_t)e.code);
@@ -339,7 +338,7 @@ void guard_failed(struct guard *g, const struct guarded *who, struct err e, bool
 
 bool guard_is_shut(const struct guard *g, const struct guarded *who, int64_t now, int64_t wait)
 {
-	return who->policy->breaker.enabled && is_open(g) &&
+	return who->policy->breaker.enabled && guard_is_open(g) &&
 	       breaker_state(who->policy, atomic_load(&g->slot->breaker), dur_add(now, wait)) ==
 	               BREAKER_OPEN;
 }
@@ -350,7 +349,7 @@ bool guard_pay(struct guard *g, const struct guarded *who, enum err_class class,
 	uint64_t was;
 
 	g->paid = class;
-	if (!is_open(g) || b->kind == BUDGET_NONE)
+	if (!guard_is_open(g) || b->kind == BUDGET_NONE)
 		return true;
 	was = atomic_load(&g->slot->spent);
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -390,7 +389,7 @@ static void histograms(struct guard *g, unsigned attempts, int64_t waited)
 void guard_succeeded(struct guard *g, const struct guarded *who, bool elsewhere,
                      unsigned attempt, int64_t waited, int64_t began, int64_t now)
 {
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return;
 	if (who->policy->breaker.enabled && !elsewhere)
 		tell_breaker_succeeded(g, who, now);
@@ -428,7 +427,7 @@ static enum tally tally_of(enum reason reason)
 void guard_gave_up(struct guard *g, const struct guarded *who, unsigned attempts,
                    int64_t waited, enum reason reason)
 {
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return;
 	/* Of a call that no attempt was made for no failure has been told. */
 	if (attempts == 0)
@@ -442,7 +441,7 @@ void guard_abandoned(struct guard *g)
 {
 	uint64_t was, word;
 
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return;
 	was = atomic_load(&g->slot->breaker);
 	for (unsigned i = 0; g->breaker != BREAKER_NO_TICKET && i < TRIES; i++) {
@@ -463,7 +462,7 @@ void guard_abandoned(struct guard *g)
 void guard_left(struct guard *g)
 {
 	guard_abandoned(g);
-	if (is_open(g))
+	if (guard_is_open(g))
 		tally(g, TALLY_ABANDONED);
 }
 
@@ -480,7 +479,7 @@ struct err guard_last_error(const struct guard *g, const struct guarded *who)
 {
 	struct err e = { who->op == OP_LOOKUP ? ERR_EAI : ERR_ERRNO, 0 };
 
-	if (!is_open(g))
+	if (!guard_is_open(g))
 		return e;
 	e.code = (int)(int32_t)(uint32_t)atomic_load(&g->slot->last_error);
 	/* What is in shared memory is anybody's: it must be an error of such a call. */

@@ -44,6 +44,21 @@ static inline bool guard_wants_first(const struct policy *p)
 /* Finds the slot of <who>, unless it has one. */
 void guard_open(struct guard *g, const struct guarded *who);
 
+/* It has a slot, which is still there: there may have been a long wait since it was
+ * opened. */
+bool guard_is_open(const struct guard *g);
+
+/*
+ * A first attempt of <who>, whose policy guard_wants_first(), may be made, and its success
+ * would change nothing that is known. Opens <g>. Such an attempt need not be asked for. If
+ * it succeeds, guard_first_done(): it has taken <took> ns. False: others have failed
+ * meanwhile, and guard_succeeded() is to tell of it. *quicker: no other was as quick, so
+ * the next one is to be asked for, which measures better.
+ */
+bool guard_is_quiet(struct guard *g, const struct guarded *who);
+bool guard_first_done(const struct guard *g, const struct guarded *who, int64_t took,
+                      bool *quicker);
+
 /* May attempt number <attempt> be made at <now> (ns, ops->now)? */
 enum guard_answer guard_ask(struct guard *g, const struct guarded *who, unsigned attempt,
                             int64_t now, int64_t *until, enum reason *reason);

@@ -2,7 +2,7 @@
 noinst_LIBRARIES += src/engine/libengine.a
 src_engine_libengine_a_SOURCES = \
 	src/engine/connect.c src/engine/connect.h \
-	src/engine/guard.c src/engine/guard.h \
+	src/engine/guard.c src/engine/guard.h src/engine/guard_quiet.c \
 	src/engine/ops.h \
 	src/engine/pending.c src/engine/pending.h src/engine/pending_due.h \
 	src/engine/pending_act.c src/engine/pending_act.h \

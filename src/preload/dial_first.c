@@ -5,12 +5,14 @@
 
 #include "base/sys.h"
 #include "engine/pending.h"
+#include "engine/retry.h"
 #include "preload/dial.h"
 #include "preload/gate.h"
 #include "preload/inject.h"
 #include "preload/places.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "preload/signal.h"
 #include "preload/target.h"
 #include "state/peers.h"
 #include "state/replay.h"
@@ -45,11 +47,16 @@ static void set_options(int fd, const struct socket_options *o)
 		set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)o->keepalive_count);
 }
 
+/* Memory comes in no smaller pieces. */
+#define SMALLEST_PAGE 4096
+
 /* Before the kernel has looked at an address, it may lead nowhere. */
 static bool readable(const struct sockaddr *sa, socklen_t len)
 {
+	const char *last = (const char *)sa + len - 8;
+
 	return len >= 8 && len <= sizeof(struct sockaddr_storage) && sys_readable(sa) &&
-	       sys_readable((const char *)sa + len - 8);
+	       (((uintptr_t)sa ^ (uintptr_t)(last + 7)) < SMALLEST_PAGE || sys_readable(last));
 }
 
 /* A fault strikes the first attempt: it fails with errno, and is not made. */
@@ -123,16 +130,70 @@ static LR_NOINLINE int asked(int fd, const struct sockaddr *sa, socklen_t len,
 	return dial_finish(error, entry_errno);
 }
 
-/* Others have a say. Not in a connect by which the program asks what has become of an
+/* Others have a say; but not in a connect by which the program asks what has become of an
  * earlier one. */
-static bool is_to_be_asked(int fd, const struct target *t)
+static bool is_to_be_asked(int fd)
 {
-	enum condition now;
+	enum condition now = probe_condition(fd);
 
-	if (!guard_wants_first(t->policy) || t->mode != MODE_RETRY)
-		return false;
-	now = probe_condition(fd);
 	return now != CONDITION_CONNECTED && now != CONDITION_TRYING;
+}
+
+/* One that nothing else is wanted for. */
+static int plain_first(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
+                       int64_t attempt_timeout, int entry_errno, bool *at_once)
+{
+	*at_once = false;
+	if (first_is_injected(fd, sa, len))
+		return dial_refused(fd, sa, len, began, entry_errno);
+	errno = entry_errno;
+	if (dial_call(fd, sa, len, began, attempt_timeout) != 0)
+		return dial_refused(fd, sa, len, began, entry_errno);
+	tally_call(sa, len, began);
+	*at_once = true;
+	return 0;
+}
+
+/* The next connect that others have a say in is not to be a quiet one. It may be to
+ * another destination: then the time of this one is measured later. */
+static _Atomic bool to_be_measured;
+
+/* Others have a say in a blocking connect, and nothing to say: it is made as if they had
+ * none. False: they have, and nothing was done. Signals are held back, as a handler must
+ * not jump out of the making of the segment. */
+static LR_NOINLINE bool quiet_first(int fd, const struct sockaddr *sa, socklen_t len,
+                                    int64_t began, const struct target *t, int entry_errno,
+                                    int *rc)
+{
+	char dest[DEST_TEXT_MAX];
+	struct guarded who = { .ops = &preload_ops,
+		               .policy = t->policy,
+		               .dest = dest,
+		               .addr = &t->addr,
+		               .op = OP_CONNECT,
+		               .attempt = 1 };
+	struct guard guard = { .slot = NULL };
+	struct signal_hold hold;
+	bool at_once;
+	bool quicker;
+
+	if (atomic_exchange(&to_be_measured, false))
+		return false;
+	dest_text(dest, sizeof(dest), t->name.id ? t->name.name : NULL, &t->addr, t->addr.port);
+	signal_hold(&hold);
+	at_once = guard_is_quiet(&guard, &who);
+	signal_release(&hold);
+	if (!at_once)
+		return false;
+	*rc = plain_first(fd, sa, len, began, DUR_NONE, entry_errno, &at_once);
+	if (!at_once)
+		return true;
+	if (!guard_first_done(&guard, &who, dur_sub(clock_at_entry(), began), &quicker))
+		guard_succeeded(&guard, &who, false, 1, 0, kernel_time_of(began),
+		                sys_monotonic());
+	else if (quicker)
+		atomic_store(&to_be_measured, true);
+	return true;
 }
 
 /* The first attempt of a policy that wants something before it. */
@@ -142,6 +203,8 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 	int64_t attempt_timeout = DUR_NONE;
 	struct addr aim;
 	struct target t;
+	bool at_once;
+	int rc;
 
 	if (readable(sa, len) && runtime_owns_process() &&
 	    target_find(&t, sa, len, thread_key()) &&
@@ -149,7 +212,7 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 		bool nonblocking = probe_nonblocking(fd);
 		bool block = nonblocking && t.policy->nonblocking == NONBLOCKING_BLOCK;
 		bool aimed = places_redirect(fd, &t, nonblocking, &aim);
-		bool ask = is_to_be_asked(fd, &t);
+		bool ask = guard_wants_first(t.policy) && t.mode == MODE_RETRY;
 
 		if (t.mode == MODE_RETRY) {
 			set_options(fd, &t.policy->socket);
@@ -157,15 +220,18 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 				replay_begin(fd, probe_identity(fd), t.policy->replay_buffer);
 			if (t.policy->max_attempts > 1)
 				attempt_timeout = t.policy->attempt_timeout;
-			if (block ||
-			    (!nonblocking && (aimed || attempt_timeout != DUR_NONE || ask))) {
-				tally_call(sa, len, began);
-				return dial_finish(dial_drive(block ? &preload_block_ops
-				                                    : &preload_ops,
-				                              fd, sa, len, &t,
-				                              aimed ? &aim : NULL, began, 0),
-				                   entry_errno);
-			}
+		}
+		if (ask && !nonblocking && !aimed && attempt_timeout == DUR_NONE &&
+		    quiet_first(fd, sa, len, began, &t, entry_errno, &rc))
+			return rc;
+		ask = ask && is_to_be_asked(fd);
+		if (t.mode == MODE_RETRY &&
+		    (block || (!nonblocking && (aimed || attempt_timeout != DUR_NONE || ask)))) {
+			tally_call(sa, len, began);
+			return dial_finish(dial_drive(block ? &preload_block_ops : &preload_ops,
+			                              fd, sa, len, &t, aimed ? &aim : NULL,
+			                              began, 0),
+			                   entry_errno);
 		}
 		if (aimed || (nonblocking && ask)) {
 			tally_call(sa, len, began);
@@ -173,13 +239,7 @@ static LR_NOINLINE int prepared(int fd, const struct sockaddr *sa, socklen_t len
 			             entry_errno);
 		}
 	}
-	if (first_is_injected(fd, sa, len))
-		return dial_refused(fd, sa, len, began, entry_errno);
-	errno = entry_errno;
-	if (dial_call(fd, sa, len, began, attempt_timeout) != 0)
-		return dial_refused(fd, sa, len, began, entry_errno);
-	tally_call(sa, len, began);
-	return 0;
+	return plain_first(fd, sa, len, began, attempt_timeout, entry_errno, &at_once);
 }
 
 bool dial_before(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,

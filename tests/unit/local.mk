@@ -49,6 +49,7 @@ UNIT_TESTS = \
 	tests/unit/test_layers \
 	tests/unit/test_pending_guard \
 	tests/unit/test_guard \
+	tests/unit/test_guard_quiet \
 	tests/unit/test_resolve \
 	tests/unit/test_walk \
 	tests/unit/test_send \
@@ -242,6 +243,11 @@ tests_unit_test_guard_SOURCES = tests/unit/test_guard.c
 tests_unit_test_guard_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_guard_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_guard_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_guard_quiet_SOURCES = tests/unit/test_guard_quiet.c
+tests_unit_test_guard_quiet_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_guard_quiet_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_guard_quiet_LDADD = $(UNIT_ENGINE)
 
 tests_unit_test_pending_guard_SOURCES = tests/unit/test_pending_guard.c
 tests_unit_test_pending_guard_CPPFLAGS = $(UNIT_CPPFLAGS)
