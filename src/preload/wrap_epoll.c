@@ -18,6 +18,7 @@
 #include "preload/gate.h"
 #include "preload/real.h"
 #include "preload/waits.h"
+#include "state/names.h"
 
 /* How often a set is asked again whose answer was one full array of events that
  * are hidden, after the program's time is over. Parked ones do not come twice. */
@@ -203,6 +204,18 @@ static bool begin(const struct epoll_call *c, struct wait_clock *w, int64_t entr
 	                          : waits_begin_ms(w, c->ms, entry);
 }
 
+/* Nothing has failed: all is shown, and connects that it tells of are over. */
+static bool all_well(const struct epoll_call *c, int n)
+{
+	if (lr_unlikely(names_watching()) || lr_unlikely(fdtab_any_aged()))
+		return false;
+	for (int i = 0; i < n; i++)
+		if ((c->events[i].events & BAD_EVENTS) ||
+		    !fdtab_watch_connected(c->epfd, c->events[i].data.u64, c->events[i].events))
+			return false;
+	return true;
+}
+
 /* No connect is under way, or none has failed, but another thread may begin one, or
  * see one fail. Before the kernel has accepted it, the program's timespec may lead
  * nowhere. */
@@ -213,7 +226,7 @@ static int wait_beside_threads(struct epoll_call *c)
 	struct wait_clock w;
 	int n = call_unchanged(c);
 
-	if (n <= 0 || gate_idle() || !begin(c, &w, entry))
+	if (n <= 0 || gate_idle() || all_well(c, n) || !begin(c, &w, entry))
 		return n;
 	waits_was_called(&w);
 	return go_on(c, &w, true, n);

@@ -291,6 +291,12 @@ void fdtab_watch_park(int fd, int epfd, unsigned parked);
  */
 int fdtab_watch_find(int epfd, uint64_t data, bool thorough);
 
+/*
+ * <epfd> has reported <events> of <data>, without an error: the connect of whose
+ * registration that is, is over. False: it is no such connect as fdtab_drop_young() is for.
+ */
+bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events);
+
 /* The first descriptor from *fd on that is registered in <epfd> with <data>, in
  * *fd; false if there is none. Looks at all: for the rare question whether one
  * event may be of several. */

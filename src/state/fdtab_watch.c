@@ -68,10 +68,19 @@ static bool is_for(uint64_t head, int epfd)
 	return (head & HEAD_SET) == (uint64_t)epfd + 1;
 }
 
-/* <epfd>'s own entry, else an empty one, else the oldest. NULL if the one is
- * being written by another, or all are: two that register the same at one time
- * do not know whose the kernel took last either. */
-static struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t *head)
+/* <epfd>'s own entry; NULL if there is none. */
+LR_INLINE struct fdtab_watch *own_entry(struct fdtab_slot *slot, int epfd, uint64_t *head)
+{
+	for (unsigned i = 0; i < FDTAB_WATCHES; i++) {
+		*head = atomic_load_explicit(&slot->watches[i].head, memory_order_relaxed);
+		if (is_for(*head, epfd))
+			return &slot->watches[i];
+	}
+	return NULL;
+}
+
+/* An empty entry, else the oldest. NULL if all are being written. */
+static LR_NOINLINE struct fdtab_watch *make_room(struct fdtab_slot *slot, uint64_t *head)
 {
 	struct fdtab_watch *best = NULL;
 	uint32_t now = atomic_load_explicit(&slot->age, memory_order_relaxed);
@@ -82,10 +91,6 @@ static struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t *h
 		uint64_t h = atomic_load_explicit(&entry->head, memory_order_relaxed);
 		uint32_t age = now - atomic_load_explicit(&entry->age, memory_order_relaxed);
 
-		if (is_for(h, epfd)) {
-			*head = h;
-			return h & HEAD_WRITING ? NULL : entry;
-		}
 		if (h & HEAD_WRITING)
 			continue;
 		if (!(h & HEAD_SET))
@@ -99,7 +104,19 @@ static struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t *h
 	return best;
 }
 
-static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint64_t data)
+/* Two that register the same at one time do not know whose the kernel took last either:
+ * NULL if another is writing it. */
+LR_INLINE struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t *head)
+{
+	struct fdtab_watch *own = own_entry(slot, epfd, head);
+
+	if (own)
+		return *head & HEAD_WRITING ? NULL : own;
+	*head = atomic_load_explicit(&slot->watches[0].head, memory_order_relaxed);
+	return *head & (HEAD_WRITING | HEAD_SET) ? make_room(slot, head) : &slot->watches[0];
+}
+
+LR_INLINE void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint64_t data)
 {
 	struct fdtab_watch *entry;
 	uint64_t head = 0;
@@ -128,7 +145,7 @@ static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint
 		;
 }
 
-void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
+LR_NO_CANARY void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
 	struct fdtab_slot *set = fdtab_slot_make(epfd);
@@ -143,13 +160,14 @@ void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
 	atomic_store_explicit(hint_of(epfd, data), fd + 1, memory_order_relaxed);
 }
 
-static void delete_entry(struct fdtab_watch *entry, int epfd)
+static LR_NO_CANARY void delete_entry(struct fdtab_watch *entry, int epfd)
 {
 	uint64_t head = atomic_load(&entry->head);
-	uint64_t data = atomic_load_explicit(&entry->data, memory_order_acquire);
+	uint64_t data;
 
 	if (!is_for(head, epfd))
 		return;
+	data = atomic_load_explicit(&entry->data, memory_order_acquire);
 	/* Before: an event that finds no entry any more is to find the grave. */
 	bury(epfd, data);
 	while (is_for(head, epfd) &&
@@ -293,6 +311,23 @@ int fdtab_watch_find(int epfd, uint64_t data, bool thorough)
 			found = fd;
 	}
 	return found;
+}
+
+/* The quick way is for the descriptor as the data, and a record of its. */
+bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events)
+{
+	int fd = (int)(uint32_t)data;
+	struct fdtab_slot *slot = fdtab_slot(fd);
+	struct fdtab_watch *entry;
+	struct watch w;
+	uint64_t head;
+
+	if (slot && (entry = own_entry(slot, epfd, &head)) && read_entry(entry, &w) &&
+	    w.epfd == epfd && w.data == data && (w.events & events) && fdtab_drop_young(fd))
+		return true;
+	fd = fdtab_watch_find(epfd, data, false);
+	return fd < 0 || !fdtab_watch_of(fd, epfd, &w) || !(w.events & events) ||
+	       !has_record(fd) || fdtab_drop_young(fd);
 }
 
 void fdtab_watches_forget(int fd, uint32_t word)

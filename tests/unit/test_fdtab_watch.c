@@ -195,6 +195,39 @@ START_TEST(half_written_in_a_child)
 }
 END_TEST
 
-UNIT_MAIN("fdtab_watch", &watches, &full_slot_loses_its_oldest,
+START_TEST(an_event_ends_a_young_connect)
+{
+	static const struct sockaddr_in in = { .sin_family = AF_INET };
+	const struct sockaddr *to = (const struct sockaddr *)&in;
+	struct pend_ref ref;
+
+	fdtab_reset();
+	for (int fd = 5; fd <= 8; fd++)
+		fdtab_watch_set(fd, 9, 4, fd < 7 ? (uint64_t)fd : 77);
+	/* The descriptor as data, and something else; the latter is the last one's. */
+	for (int fd = 5; fd <= 8; fd++)
+		ck_assert(fdtab_begin_young(fd, to, sizeof(in), 7, 42));
+	ck_assert(fdtab_watch_connected(9, 5, 1)); /* not what it waits for */
+	ck_assert(fdtab_watch_connected(10, 5, 4)); /* another set */
+	ck_assert(fdtab_watch_connected(9, 99, 4));
+	ck_assert_uint_eq(fdtab_busy(), 4);
+	ck_assert(fdtab_watch_connected(9, 5, 4));
+	ck_assert(!fdtab_find(5, &ref));
+	ck_assert(fdtab_watch_connected(9, 77, 4 | 1));
+	ck_assert(!fdtab_find(8, &ref));
+	ck_assert(fdtab_find(7, &ref));
+	ck_assert_uint_eq(fdtab_busy(), 2);
+	/* Without a record. */
+	ck_assert(fdtab_watch_connected(9, 5, 4));
+	/* More has happened. */
+	ck_assert(fdtab_find(6, &ref) && fdtab_claim(&ref));
+	ck_assert(!fdtab_watch_connected(9, 6, 4));
+	fdtab_release(&ref, PEND_CONNECTING);
+	ck_assert(!fdtab_watch_connected(9, 6, 4));
+	ck_assert_uint_eq(fdtab_busy(), 2);
+}
+END_TEST
+
+UNIT_MAIN("fdtab_watch", &an_event_ends_a_young_connect, &watches, &full_slot_loses_its_oldest,
           &closed_set_takes_its_registrations, &finds_by_data, &shared_data_prefers_a_record,
           &lossy_hints_are_made_up_for, &half_written_in_a_child)
