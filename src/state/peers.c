@@ -47,11 +47,12 @@ bool peers_find(int fd, struct peer *out)
 	out->len = out->to.sa.sa_family == AF_INET ? sizeof(out->to.in) : sizeof(out->to.in6);
 	out->thread = (uintptr_t)words[PEERS_THREAD];
 	out->identity = words[PEERS_IDENTITY];
-	if (out->identity)
-		out->so_far = (struct so_far){ .attempt = (unsigned)words[PEERS_ATTEMPT],
-			                       .began = (int64_t)words[PEERS_BEGAN],
-			                       .waited = (int64_t)words[PEERS_WAITED],
-			                       .previous_wait = (int64_t)words[PEERS_PREVIOUS_WAIT] };
+	if (!out->identity)
+		return true;
+	out->so_far.attempt = (unsigned)words[PEERS_ATTEMPT];
+	out->so_far.began = (int64_t)words[PEERS_BEGAN];
+	out->so_far.waited = (int64_t)words[PEERS_WAITED];
+	out->so_far.previous_wait = (int64_t)words[PEERS_PREVIOUS_WAIT];
 	return true;
 }
 

@@ -117,7 +117,8 @@ static bool give_to(struct tally_cell *c, uint64_t head, const struct name *n, i
 	for (unsigned i = 0; i < ARRAY_LEN(n->w); i++)
 		atomic_store_explicit(&c->w[i], n->w[i], memory_order_release);
 	atomic_store_explicit(&c->since, now, memory_order_relaxed);
-	atomic_store_explicit(&c->head, TALLY_ONE | ((head + 2) & TALLY_NUMBER), memory_order_release);
+	atomic_store_explicit(&c->head, TALLY_ONE | ((head + 2) & TALLY_NUMBER),
+	                      memory_order_release);
 	return true;
 }
 
