@@ -199,15 +199,50 @@ prometheus() {
 	ends "a folder that is not there" 1 stats --prometheus -o nowhere/x.prom
 }
 
+# names_exist WHAT FILE: each metric that it names is in "out"
+names_exist() {
+	missing=
+	for name in $(grep -o 'libretry_[a-z_]*[a-z]' "$2" | sort -u); do
+		grep -q "^# TYPE ${name%_bucket} " out || grep -q "^$name{" out || missing="$missing $name"
+	done
+	is "$1: the metrics exist" "" "$missing"
+}
+
+# The queries of the dashboard as rules, with its variables filled in.
+board_as_rules() {
+	$python -c 'import json, sys
+board = json.load(sys.stdin)
+variables = {"$" + v["name"]: "x" for v in board["templating"]["list"]}
+variables.update({"$__rate_interval": "5m", "$__range": "1h"})
+rules = []
+for panel in board["panels"]:
+    for target in panel["targets"]:
+        expr = target["expr"]
+        for name in sorted(variables, key=len, reverse=True):
+            expr = expr.replace(name, variables[name])
+        assert "$" not in expr, expr
+        rules.append({"record": "a:b%d" % len(rules), "expr": expr})
+assert rules
+print(json.dumps({"groups": [{"name": "g", "rules": rules}]}))'
+}
+
 rules() {
 	alerts=$TOP_SRCDIR/deploy/prometheus/libretry-alerts.yml
+	board=$TOP_SRCDIR/deploy/grafana/libretry.json
 	"$LIBRETRY" stats --prometheus >out
-	for name in $(grep -o 'libretry_[a-z_]*[a-z]' "$alerts" | sort -u); do
-		grep -q "^# TYPE ${name%_bucket} " out || fail "alerts" "$name does not exist"
-	done
+	names_exist alerts "$alerts"
+	names_exist "dashboard" "$board"
+	if [ -n "$python" ]; then
+		board_as_rules <"$board" >board.yml
+		is "the dashboard is JSON" 0 "$?"
+	fi
 	if command -v promtool >/dev/null; then
 		promtool check rules "$alerts" >out 2>&1
 		is "promtool likes the alerts" 0 "$?"
+		[ -z "$python" ] || {
+			promtool check rules board.yml >out 2>&1
+			is "promtool likes the queries of the dashboard" 0 "$?"
+		}
 		[ ! -e "$TOP_SRCDIR/tests/preload/alerts.yml" ] || {
 			sed "s|@RULES@|$alerts|" "$TOP_SRCDIR/tests/preload/alerts.yml" >alerts.yml
 			promtool test rules alerts.yml >out 2>&1
