@@ -41,7 +41,7 @@ check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/cli.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh
-PRELOAD_SH += tests/preload/stats.sh
+PRELOAD_SH += tests/preload/stats.sh tests/preload/deploy.sh
 PRELOAD_SH += tests/preload/beside.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 # About sources and objects, not about what runs: a sanitizer adds nothing.
