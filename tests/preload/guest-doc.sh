@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest-doc.sh: each test that doc/guest.md names, as "file.c: test, test", is there.
+# guest-doc.sh: each test that doc/guest.md and doc/principles.md name, as "file.c: test, test", is there.
 set -u
 top=${TOP_SRCDIR:?}
 fail=0
@@ -21,8 +21,15 @@ while IFS=: read -r file names; do
 		echo "not ok $file has no $name"
 		fail=1
 	done
-done < <(grep '^|' "$top/doc/guest.md" |
+done < <(grep -h '^|' "$top/doc/guest.md" "$top/doc/principles.md" |
 	grep -oE '[a-z0-9_/-]+\.c: [a-z0-9_-]+(, [a-z0-9_-]+)*' | sed 's/: */:/')
-[ "$count" -gt 40 ] || { echo "not ok: only $count names were found"; fail=1; }
-[ "$fail" -ne 0 ] || echo "ok $count tests of doc/guest.md are there"
+# Scripts are named by their files.
+while read -r file; do
+	[ -e "$top/tests/$file" ] && continue
+	echo "not ok $file is not there"
+	fail=1
+done < <(grep -h '^|' "$top/doc/guest.md" "$top/doc/principles.md" |
+	grep -oE '(preload|clients|foreign)/[a-z-]+\.sh' | sort -u)
+[ "$count" -gt 80 ] || { echo "not ok: only $count names were found"; fail=1; }
+[ "$fail" -ne 0 ] || echo "ok $count tests of the two documents are there"
 exit $fail
