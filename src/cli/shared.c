@@ -136,7 +136,9 @@ static bool look_at_folder(const char *folder, struct findings *f)
 		findings_add(f, FINDING_SHARED_FOLDER, folder, strerror(error));
 		return false;
 	}
-	if (statfs(folder, &fs) == 0 && fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC)
+	/* Numbers of 32 bits; the type of the member is another one in each C library. */
+	if (statfs(folder, &fs) == 0 && (uint32_t)fs.f_type != TMPFS_MAGIC &&
+	    (uint32_t)fs.f_type != RAMFS_MAGIC)
 		findings_add(f, FINDING_SHARED_DISK, folder, NULL);
 	return true;
 }
