@@ -149,6 +149,7 @@ END_TEST
 static void neighbours(const char *ip)
 {
 	struct ev e = { 0 };
+	struct epoll_event one;
 	struct sockaddr_in live_sa, own_sa;
 	int live, own, live_server = bound(&live_sa);
 	unsigned trips = 0, slow = 0, visits = 0;
@@ -180,13 +181,14 @@ static void neighbours(const char *ip)
 	while (!done) {
 		int c;
 
-		must_eq(wait_epoll(EPOLL_WAIT, &e, e.epfd, 2000) > 0, 1);
+		/* One at a time: an edge that is not looked at does not come again. */
+		must_eq(epoll_wait(e.epfd, &one, 1, 2000), 1);
 		must(ms_now() - start < 5000);
-		if (e.got_data == e.data) {
-			must_eq(e.got, EPOLLOUT);
+		if (one.data.u64 == e.data) {
+			must_eq(one.events, EPOLLOUT);
 			done = true;
-		} else if (e.got_data == 2) {
-			must_eq(e.got, EPOLLIN);
+		} else if (one.data.u64 == 2) {
+			must_eq(one.events, EPOLLIN);
 			must_eq(read(live, buf, sizeof(buf)), 4);
 			trips++;
 			slow += ms_now() - sent > 50;
@@ -194,8 +196,8 @@ static void neighbours(const char *ip)
 			sent = ms_now();
 			must_eq(write(live, "ping", 4), 4);
 		} else {
-			must_eq(e.got_data, 4);
-			must_eq(e.got, EPOLLIN);
+			must_eq(one.data.u64, 4);
+			must_eq(one.events, EPOLLIN);
 			fcntl(own, F_SETFL, O_NONBLOCK);
 			while ((c = accept(own, NULL, NULL)) >= 0) {
 				visits++;
