@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/fmt.h"
@@ -51,6 +52,17 @@ socklen_t addr_to_sockaddr(const struct addr *a, struct sockaddr_storage *ss);
 /* A literal without port or brackets: "192.0.2.1", "fd00::1", "fe80::1%2" is
  * refused (scopes are not rules' business). Mapped literals are folded. */
 bool addr_parse_ip(struct addr *a, const char *text);
+
+/* Whether that is worth a try: most names show by their first letter that it is not. */
+static inline bool addr_may_be_ip(const char *text)
+{
+	unsigned char first = (unsigned char)*text;
+
+	if ((first >= '0' && first <= '9') || first == ':')
+		return true;
+	first |= 0x20;
+	return first >= 'a' && first <= 'f' && strchr(text, ':');
+}
 
 /* Same IP (family after folding, bytes); ports and scopes do not count. */
 bool addr_same_ip(const struct addr *a, const struct addr *b);

@@ -40,7 +40,7 @@ static bool is_literal(const char *host)
 {
 	struct addr a;
 
-	return addr_parse_ip(&a, host);
+	return addr_may_be_ip(host) && addr_parse_ip(&a, host);
 }
 
 /* A look-up of the program's, in a form that can be made again. */
@@ -85,6 +85,21 @@ static const struct config *ours(const char *host)
 	return gate_now() & GATE_OFF ? NULL : c;
 }
 
+/* <q>, begun at <began>, has failed with <error>; see resolve(). */
+static LR_NOINLINE struct err failed(const struct request *q, int64_t began, struct err error,
+                                     int sys_errno, int entry_errno)
+{
+	const struct config *c = ours(q->host);
+
+	if (c) {
+		error = drive(q, c, began, error, &sys_errno);
+		if (error.code == 0)
+			sys_errno = entry_errno;
+	}
+	errno = sys_errno;
+	return error;
+}
+
 /*
  * The common course: <q> is made through its .again.make, retried if that
  * failed for a passing reason; the answer's own output is in the arguments.
@@ -108,23 +123,13 @@ static struct err resolve(const struct request *q, unsigned gate)
 	}
 	errno = entry_errno;
 	e = q->again.make(q->again.args, &sys_errno);
-	if (lr_likely(e.code == 0))
-		return e;
-	c = ours(q->host);
-	if (c) {
-		e = drive(q, c, began, e, &sys_errno);
-		if (e.code == 0)
-			sys_errno = entry_errno;
-	}
-	errno = sys_errno;
-	return e;
+	return lr_likely(e.code == 0) ? e : failed(q, began, e, sys_errno, entry_errno);
 }
 
 /* A thread that looks names up is one that can wait. */
-static void chance(const char *host, int port, unsigned gate)
+static bool is_chance(unsigned gate)
 {
-	if (lr_unlikely(places_wanted() || (gate & GATE_AFTER_LOOKUP)))
-		places_after_lookup(host, port);
+	return lr_unlikely(places_wanted() || (gate & GATE_AFTER_LOOKUP));
 }
 
 struct gai_args {
@@ -155,21 +160,8 @@ static struct err make_gai(void *args, int *sys_errno)
 	return (struct err){ ERR_EAI, rc };
 }
 
-static LR_NOINLINE void remember_gai(const char *node, const struct addrinfo *list)
-{
-	struct name_list all;
-	struct name_ip ip;
-
-	all.count = all.more = 0;
-	/* The bound is for a list that a broken module made circular. */
-	for (unsigned i = 0; list && i < 1024; list = list->ai_next, i++)
-		if (list->ai_addr && name_ip_from(&ip, list->ai_addr, list->ai_addrlen))
-			name_list_add(&all, &ip);
-	names_remember(node, &all, thread_key(), clock_at_entry());
-}
-
 /* The answer is what was asked with; the connect that follows is to no name. */
-static LR_NOINLINE bool remember_literal(const char *node)
+static LR_NOINLINE bool remember_number(const char *node)
 {
 	struct name_ip ip;
 	struct addr a;
@@ -182,32 +174,84 @@ static LR_NOINLINE bool remember_literal(const char *node)
 	return true;
 }
 
-int wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                     struct addrinfo **res)
+static inline bool remember_literal(const char *node)
 {
-	struct gai_args args = { node, service, hints, res };
-	struct request q = { .host = node,
-		             .port = port_of(service),
-		             .proto = proto_of(hints),
-		             .again = { make_gai, &args } };
+	return lr_unlikely(addr_may_be_ip(node)) && remember_number(node);
+}
+
+LR_INLINE void keep_gai(const char *node, const char *service, const struct addrinfo *list,
+                        unsigned gate)
+{
+	if (remember_literal(node))
+		return;
+	names_remember_answer(node, list, thread_key(), clock_at_entry());
+	if (is_chance(gate))
+		places_after_lookup(node, port_of(service));
+}
+
+static struct request gai_request(struct gai_args *a)
+{
+	return (struct request){ .host = a->node,
+		                 .port = port_of(a->service),
+		                 .proto = proto_of(a->hints),
+		                 .again = { make_gai, a } };
+}
+
+static LR_NOINLINE int gai_gated(struct gai_args *a)
+{
 	unsigned gate = gate_now();
+	struct request q;
 	struct err e;
 
-	if (lr_unlikely(gate))
+	if (gate)
 		gate = runtime_enter(false);
 	/* Nothing to ask anybody: the local side, or numbers. */
-	if ((gate & GATE_PASS) || !node)
-		return real.getaddrinfo(node, service, hints, res);
-	if (hints && (hints->ai_flags & AI_NUMERICHOST)) {
-		remember_literal(node);
-		return real.getaddrinfo(node, service, hints, res);
+	if ((gate & GATE_PASS) || !a->node)
+		return real.getaddrinfo(a->node, a->service, a->hints, a->res);
+	if (a->hints && (a->hints->ai_flags & AI_NUMERICHOST)) {
+		remember_literal(a->node);
+		return real.getaddrinfo(a->node, a->service, a->hints, a->res);
 	}
+	q = gai_request(a);
 	e = resolve(&q, gate);
-	if (e.code == 0 && !remember_literal(node)) {
-		remember_gai(node, *res);
-		chance(q.host, q.port, gate);
-	}
+	if (e.code == 0)
+		keep_gai(a->node, a->service, *a->res, gate);
 	return e.code;
+}
+
+static LR_NOINLINE int gai_failed(struct gai_args *a, int64_t began, int rc, int entry_errno)
+{
+	struct request q = gai_request(a);
+	struct err e = failed(&q, began, (struct err){ ERR_EAI, rc }, errno, entry_errno);
+
+	if (e.code == 0)
+		keep_gai(a->node, a->service, *a->res, 0);
+	return e.code;
+}
+
+LR_NO_CANARY int wrap_getaddrinfo(const char *node, const char *service,
+                                  const struct addrinfo *hints, struct addrinfo **res)
+{
+	int entry_errno = errno;
+	int64_t began;
+	int rc;
+
+	if (lr_unlikely(gate_now()) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST))) {
+		struct gai_args args = { node, service, hints, res };
+
+		return gai_gated(&args);
+	}
+	/* The straight way: see resolve(). */
+	began = clock_at_entry();
+	errno = entry_errno;
+	rc = real.getaddrinfo(node, service, hints, res);
+	if (lr_unlikely(rc != 0)) {
+		struct gai_args args = { node, service, hints, res };
+
+		return gai_failed(&args, began, rc, entry_errno);
+	}
+	keep_gai(node, service, *res, 0);
+	return 0;
 }
 
 static LR_NOINLINE void remember_hostent(const char *name, const struct hostent *h)
@@ -328,7 +372,8 @@ static void by_host(struct host_args *args)
 	resolve(&q, gate);
 	if (args->host && !remember_literal(args->name)) {
 		remember_hostent(args->name, args->host);
-		chance(q.host, q.port, gate);
+		if (is_chance(gate))
+			places_after_lookup(args->name, -1);
 	}
 }
 

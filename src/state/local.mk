@@ -1,6 +1,7 @@
 # rank 2: what is remembered
 noinst_LIBRARIES += src/state/libstate.a
-src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h \
+src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/names_slot.h \
+	src/state/names_remember.c \
 	src/state/peers.c src/state/peers.h \
 	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \

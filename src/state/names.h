@@ -13,6 +13,7 @@
 #ifndef LIBRETRY_STATE_NAMES_H
 #define LIBRETRY_STATE_NAMES_H
 
+#include <netdb.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,6 +94,10 @@ void name_list_add(struct name_list *l, const struct name_ip *ip);
  */
 void names_remember(const char *name, const struct name_list *l, uintptr_t thread,
                     int64_t now);
+
+/* The same of what getaddrinfo() has answered. */
+void names_remember_answer(const char *name, const struct addrinfo *answer, uintptr_t thread,
+                           int64_t now);
 
 /* <thread> has had an address in digits "looked up": from now on it is called
  * nothing, until a name is looked up again. */

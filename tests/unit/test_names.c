@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/names.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -272,6 +273,84 @@ START_TEST(exhausted_and_pending)
 }
 END_TEST
 
+/* An answer of getaddrinfo(): each of the addresses in <text> <types> times. */
+static void answer_with(const char *name, const char *const *text, unsigned types, int64_t now)
+{
+	static struct addrinfo ai[12];
+	static struct sockaddr_storage sa[12];
+	unsigned n = 0;
+
+	for (; *text; text++)
+		for (unsigned i = 0; i < types; i++, n++) {
+			struct addr a;
+
+			memset(&a, 0, sizeof(a));
+			a.family = strchr(*text, ':') ? AF_INET6 : AF_INET;
+			ck_assert_int_eq(inet_pton(a.family, *text, a.ip), 1);
+			ai[n] = (struct addrinfo){ .ai_addrlen = addr_to_sockaddr(&a, &sa[n]),
+				                   .ai_addr = (struct sockaddr *)&sa[n] };
+			if (n > 0)
+				ai[n - 1].ai_next = &ai[n];
+		}
+	names_remember_answer(name, ai, 1, now);
+}
+
+/* The same answer once more is a newer look-up, of which nothing else is new. */
+START_TEST(the_same_again)
+{
+	static const char *const both[] = { "10.0.0.1", "10.0.0.2", NULL };
+	static const char *const second[] = { "10.0.0.2", NULL };
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_ip ips[NAMES_ADDRS];
+	struct name_entry e, again;
+	unsigned attempts;
+	int64_t at, waited;
+
+	names_reset();
+	for (unsigned types = 1; types <= 3; types += 2) {
+		answer_with("db", both, types, 1);
+		ck_assert(names_find(&a, 1, &e));
+		names_set_exhausted(&e, 80, 7);
+		names_set_pending(&e, 80, 2, 3);
+		answer_with("db", both, types, 5);
+		ck_assert(names_find(&a, 1, &again));
+		ck_assert_uint_gt(again.id, e.id);
+		ck_assert_uint_eq(again.count, 2);
+		ck_assert_int_eq(names_exhausted_at(&again, 80), 7);
+		ck_assert(!names_take_pending(&again, 80, &attempts, &waited));
+		ck_assert_uint_eq(names_addresses("db", ips, &at), 2);
+		ck_assert_int_eq(at, 5);
+	}
+	answer_with("db", second, 3, 6);
+	ck_assert(!names_find(&a, 1, &e));
+	answer_with("db", both, 3, 7);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_uint_eq(e.self, 0);
+}
+END_TEST
+
+/* ... unless the other family was asked for in between: that is joined. */
+START_TEST(the_same_after_the_other_family)
+{
+	static const char *const four[] = { "10.0.0.1", NULL };
+	static const char *const six[] = { "fd00::1", NULL };
+	static const char *const other[] = { "fd00::2", NULL };
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_entry e;
+
+	names_reset();
+	answer_with("db", four, 1, 1);
+	answer_with("db", six, 1, 2);
+	answer_with("db", four, 1, 3);
+	ck_assert(names_find(&a, 1, &e));
+	ck_assert_uint_eq(e.count, 2);
+	ck_assert_uint_eq(e.self, 1);
+	answer_with("db", other, 1, 4);
+	ck_assert_uint_eq(names_find(&a, 1, &e), 1);
+	ck_assert_int_eq(e.ips[1].ip[15], 2);
+}
+END_TEST
+
 static void *hammer(void *arg)
 {
 	uintptr_t thread = (uintptr_t)arg;
@@ -284,6 +363,8 @@ static void *hammer(void *arg)
 
 		snprintf(name, sizeof(name), "n%u", k);
 		remember1(name, v4(10, k, k, k), thread);
+		if (i % 3 == 0)
+			remember1(name, v4(10, k, k, k), thread);
 		/* Whatever is found belongs together. */
 		if (names_find(&a, thread, &e)) {
 			ck_assert_str_eq(e.name, name);
@@ -308,5 +389,6 @@ END_TEST
 
 UNIT_MAIN("names", &remembers_and_finds, &newest_wins_own_thread_first, &bounded,
           &long_lists, &families_looked_up_apart, &literals, &addresses_and_their_age,
+          &the_same_again, &the_same_after_the_other_family,
           &one_slot_per_name_thread_and_families, &exhausted_and_pending,
           &threads_see_whole_entries)
