@@ -316,17 +316,27 @@ int wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 }
 
 /* The real call; what the kernel has accepted is noted. */
-static int control(int epfd, int op, int fd, struct epoll_event *event)
+LR_INLINE int control(int epfd, int op, int fd, struct epoll_event *event)
 {
+	LR_KEEP(epfd);
+	LR_KEEP(op);
+	LR_KEEP(fd);
+	LR_KEEP(event);
 	int rc = real.epoll_ctl(epfd, op, fd, event);
 
 	if (rc != 0)
 		return rc;
-	if (op == EPOLL_CTL_DEL)
-		fdtab_watch_del(fd, epfd);
-	else if (op == EPOLL_CTL_ADD || op == EPOLL_CTL_MOD)
-		fdtab_watch_set(fd, epfd, event->events, event->data.u64);
+	if (kept_op == EPOLL_CTL_DEL)
+		return fdtab_watch_del(kept_fd, kept_epfd);
+	if (kept_op == EPOLL_CTL_ADD || kept_op == EPOLL_CTL_MOD)
+		return fdtab_watch_set(kept_fd, kept_epfd, kept_event->events,
+		                       kept_event->data.u64);
 	return 0;
+}
+
+static LR_NOINLINE int control_apart(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return control(epfd, op, fd, event);
 }
 
 /*
@@ -340,7 +350,7 @@ static int control_announced(int epfd, int fd, struct epoll_event *event)
 	int rc;
 
 	if (libc_single_threaded() || !event || fdtab_watch_of(fd, epfd, &w))
-		return control(epfd, EPOLL_CTL_ADD, fd, event);
+		return control_apart(epfd, EPOLL_CTL_ADD, fd, event);
 	fdtab_watch_set(fd, epfd, event->events, event->data.u64);
 	rc = real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event);
 	if (rc != 0)
@@ -381,16 +391,16 @@ static LR_NOINLINE int slow_control(int epfd, int op, int fd, struct epoll_event
 	int rc = 0;
 
 	if (!gate_open() || (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD))
-		return control(epfd, op, fd, event);
+		return control_apart(epfd, op, fd, event);
 	for (unsigned n = 0; n < 8; n++) {
 		if (!fdtab_find(fd, &ref))
-			return control(epfd, op, fd, event);
+			return control_apart(epfd, op, fd, event);
 		if ((pend_state(&ref) == PEND_BACKOFF || pend_state(&ref) == PEND_BUSY) &&
 		    control_parked(epfd, op, fd, event, &rc))
 			return rc;
 		before = ref.word;
 		rc = op == EPOLL_CTL_ADD ? control_announced(epfd, fd, event)
-		                         : control(epfd, op, fd, event);
+		                         : control_apart(epfd, op, fd, event);
 		if (rc != 0 || !fdtab_refresh(&ref) || ref.word == before)
 			return rc;
 		op = EPOLL_CTL_MOD;
@@ -398,7 +408,7 @@ static LR_NOINLINE int slow_control(int epfd, int op, int fd, struct epoll_event
 	return rc;
 }
 
-int wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+LR_NO_CANARY int wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	if (lr_unlikely(!gate_idle()))
 		return slow_control(epfd, op, fd, event);

@@ -273,9 +273,10 @@ struct watch {
 };
 
 /* The program registered (or modified) <fd> in <epfd>. A full slot loses its
- * oldest entry. Keeps .parked of an entry that exists. */
-void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data);
-void fdtab_watch_del(int fd, int epfd);
+ * oldest entry. Keeps .parked of an entry that exists. 0, and so is the next: they
+ * are what a wrapper does last. */
+int fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data);
+int fdtab_watch_del(int fd, int epfd);
 /* Entry <i> < FDTAB_WATCHES of <fd>; false if it is empty. */
 bool fdtab_watch_get(int fd, unsigned i, struct watch *w);
 /* The entry of <fd> for <epfd>; false if there is none. */

@@ -30,7 +30,7 @@ static _Atomic uint64_t graves[GRAVES];
 static _Atomic uint32_t deaths;
 
 /* One multiplication: this is on the way of every epoll_ctl(). */
-static uint64_t hash_of(int epfd, uint64_t data)
+LR_INLINE uint64_t hash_of(int epfd, uint64_t data)
 {
 	uint64_t h = (data ^ (uint64_t)epfd << 40 ^ data >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -42,7 +42,7 @@ static _Atomic int *hint_of(int epfd, uint64_t data)
 	return &hints[hash_of(epfd, data) % HINTS];
 }
 
-static void bury(int epfd, uint64_t data)
+LR_INLINE void bury(int epfd, uint64_t data)
 {
 	uint64_t hash = hash_of(epfd, data);
 	uint32_t number = atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) + 1;
@@ -65,7 +65,7 @@ bool fdtab_watch_gone(int epfd, uint64_t data, uint32_t since)
 
 static bool is_for(uint64_t head, int epfd)
 {
-	return (head & HEAD_SET) == (uint64_t)epfd + 1;
+	return (head & HEAD_SET) == (uint64_t)(uint32_t)epfd + 1; /* -1: none */
 }
 
 /* <epfd>'s own entry; NULL if there is none. */
@@ -116,7 +116,24 @@ LR_INLINE struct fdtab_watch *choose(struct fdtab_slot *slot, int epfd, uint64_t
 	return *head & (HEAD_WRITING | HEAD_SET) ? make_room(slot, head) : &slot->watches[0];
 }
 
-LR_INLINE void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint64_t data)
+/* All but the data; <head>: the entry's, with HEAD_WRITING. */
+LR_INLINE void write_rest(struct fdtab_slot *slot, struct fdtab_watch *entry, uint32_t events,
+                          uint64_t head)
+{
+	atomic_store_explicit(&entry->events, events, memory_order_release);
+	atomic_store_explicit(&entry->age,
+	                      atomic_fetch_add_explicit(&slot->age, 1, memory_order_relaxed),
+	                      memory_order_release);
+	if (lr_likely(atomic_compare_exchange_strong(&entry->head, &head,
+	                                             head - HEAD_WRITING + HEAD_COUNT)))
+		return;
+	/* It may have been parked or deleted meanwhile, and stays so. */
+	while (!atomic_compare_exchange_weak(&entry->head, &head,
+	                                     (head & ~HEAD_WRITING) + HEAD_COUNT))
+		;
+}
+
+static void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, uint64_t data)
 {
 	struct fdtab_watch *entry;
 	uint64_t head = 0;
@@ -135,68 +152,137 @@ LR_INLINE void write_entry(struct fdtab_slot *slot, int epfd, uint32_t events, u
 	/* One that had to make room lives on in the kernel. */
 	if (lr_unlikely(old != data && is_for(head, epfd)))
 		bury(epfd, old);
-	atomic_store_explicit(&entry->events, events, memory_order_release);
-	atomic_store_explicit(&entry->age,
-	                      atomic_fetch_add_explicit(&slot->age, 1, memory_order_relaxed),
-	                      memory_order_release);
-	/* It may have been parked or deleted meanwhile, and stays so. */
-	while (!atomic_compare_exchange_weak(&entry->head, &new,
-	                                     (new & ~HEAD_WRITING) + HEAD_COUNT))
-		;
+	write_rest(slot, entry, events, new);
 }
 
-LR_NO_CANARY void fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
+/* The number may be found without a hint: see fdtab_watch_find(). */
+LR_INLINE void give_hint(int fd, int epfd, uint64_t data)
+{
+	if ((uint32_t)data != (uint32_t)fd)
+		atomic_store_explicit(hint_of(epfd, data), fd + 1, memory_order_relaxed);
+}
+
+/* The straight ways to do what write_entry() does, in the first entry, whose <head> it
+ * is. False: it cannot be done so, and nothing was. */
+LR_INLINE bool write_again(struct fdtab_slot *slot, uint64_t head, uint32_t events, uint64_t data)
+{
+	struct fdtab_watch *entry = &slot->watches[0];
+	uint64_t new = head | HEAD_WRITING;
+
+	if ((head & HEAD_WRITING) ||
+	    atomic_load_explicit(&entry->data, memory_order_relaxed) != data ||
+	    !atomic_compare_exchange_strong(&entry->head, &head, new))
+		return false;
+	write_rest(slot, entry, events, new);
+	return true;
+}
+
+LR_INLINE bool write_new(struct fdtab_slot *slot, int epfd, uint64_t head, uint32_t events,
+                         uint64_t data)
+{
+	struct fdtab_watch *entry = &slot->watches[0];
+	uint64_t new = (head & ~HEAD_PARKED) | ((uint64_t)epfd + 1) | HEAD_WRITING;
+
+	if (head & (HEAD_WRITING | HEAD_SET))
+		return false;
+	for (unsigned i = 1; i < FDTAB_WATCHES; i++)
+		if (is_for(atomic_load_explicit(&slot->watches[i].head, memory_order_relaxed),
+		           epfd))
+			return false;
+	if (!atomic_compare_exchange_strong(&entry->head, &head, new))
+		return false;
+	atomic_store_explicit(&entry->data, data, memory_order_release);
+	write_rest(slot, entry, events, new);
+	return true;
+}
+
+static LR_NOINLINE int set_anywhere(int fd, int epfd, uint32_t events, uint64_t data)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
 	struct fdtab_slot *set = fdtab_slot_make(epfd);
 
 	if (!slot || !set)
-		return;
+		return 0;
 	fdtab_mark(set, FDTAB_MARK_SET);
-	/* Before, for fdtab_watches_repair(), and after, for fdtab_watch_del(). */
 	fdtab_mark(slot, FDTAB_MARK_WATCHED);
 	write_entry(slot, epfd, events, data);
 	fdtab_mark(slot, FDTAB_MARK_WATCHED);
-	atomic_store_explicit(hint_of(epfd, data), fd + 1, memory_order_relaxed);
+	give_hint(fd, epfd, data);
+	return 0;
 }
 
-static LR_NO_CANARY void delete_entry(struct fdtab_watch *entry, int epfd)
+static LR_NO_CANARY LR_NOINLINE int set_new(int fd, int epfd, uint32_t events, uint64_t data,
+                                            struct fdtab_slot *slot, uint64_t head)
+{
+	struct fdtab_slot *set = fdtab_slot(epfd);
+
+	if (lr_unlikely(!set))
+		return set_anywhere(fd, epfd, events, data);
+	fdtab_mark(set, FDTAB_MARK_SET);
+	/* Before, for fdtab_watches_repair(), and after, for fdtab_watch_del(). */
+	fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	if (lr_unlikely(!write_new(slot, epfd, head, events, data)))
+		return set_anywhere(fd, epfd, events, data);
+	fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	give_hint(fd, epfd, data);
+	return 0;
+}
+
+/* Where there is an entry, the marks are there already. */
+LR_NO_CANARY int fdtab_watch_set(int fd, int epfd, uint32_t events, uint64_t data)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint64_t head;
+
+	if (lr_unlikely(!slot))
+		return set_anywhere(fd, epfd, events, data);
+	head = atomic_load_explicit(&slot->watches[0].head, memory_order_relaxed);
+	if (!is_for(head, epfd))
+		return set_new(fd, epfd, events, data, slot, head);
+	if (lr_unlikely(!write_again(slot, head, events, data)))
+		return set_anywhere(fd, epfd, events, data);
+	fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	give_hint(fd, epfd, data);
+	return 0;
+}
+
+LR_INLINE void delete_entry(struct fdtab_watch *entry, int epfd)
 {
 	uint64_t head = atomic_load(&entry->head);
-	uint64_t data;
 
 	if (!is_for(head, epfd))
 		return;
-	data = atomic_load_explicit(&entry->data, memory_order_acquire);
 	/* Before: an event that finds no entry any more is to find the grave. */
-	bury(epfd, data);
+	bury(epfd, atomic_load_explicit(&entry->data, memory_order_acquire));
 	while (is_for(head, epfd) &&
 	       !atomic_compare_exchange_weak(&entry->head, &head,
 	                                     (head & ~(HEAD_SET | HEAD_PARKED)) + HEAD_COUNT))
 		;
 }
 
-static bool any_entry(struct fdtab_slot *slot)
+LR_INLINE bool any_entry(struct fdtab_slot *slot)
 {
+	uint64_t heads = 0;
+
 	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (atomic_load(&slot->watches[i].head) & HEAD_SET)
-			return true;
-	return false;
+		heads |= atomic_load(&slot->watches[i].head);
+	return heads & HEAD_SET;
 }
 
-void fdtab_watch_del(int fd, int epfd)
+LR_NO_CANARY int fdtab_watch_del(int fd, int epfd)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
 
 	if (!slot || epfd < 0)
-		return;
+		return 0;
 	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
 		delete_entry(&slot->watches[i], epfd);
 	if (any_entry(slot) || !(atomic_load(&slot->word) & FDTAB_MARK_WATCHED))
-		return;
+		return 0;
 	atomic_fetch_and(&slot->word, ~FDTAB_MARK_WATCHED);
 	if (any_entry(slot))
 		fdtab_mark(slot, FDTAB_MARK_WATCHED);
+	return 0;
 }
 
 static bool read_entry(struct fdtab_watch *entry, struct watch *w)

@@ -76,6 +76,39 @@ START_TEST(full_slot_loses_its_oldest)
 }
 END_TEST
 
+/* The first place is free, but not for who has another. */
+START_TEST(one_place_for_each_set)
+{
+	struct watch w;
+
+	fdtab_reset();
+	fdtab_watch_set(7, 4, 1, 7);
+	for (int epfd = 5; epfd < 4 + FDTAB_WATCHES; epfd++)
+		fdtab_watch_set(7, epfd, 1, 7);
+	fdtab_watch_del(7, 4);
+	for (int epfd = 5; epfd < 4 + FDTAB_WATCHES; epfd++) {
+		fdtab_watch_set(7, epfd, 4, 8);
+		ck_assert(!fdtab_watch_get(7, 0, &w));
+		ck_assert(watch_of(7, epfd, &w));
+		ck_assert_uint_eq(w.events, 4);
+		ck_assert_uint_eq(w.data, 8);
+	}
+	/* The same data, what was parked, and what is deleted: in the first one too. */
+	fdtab_watch_set(7, 4, 1, 7);
+	fdtab_watch_park(7, 4, 1);
+	fdtab_watch_set(7, 4, 4, 7);
+	ck_assert(watch_of(7, 4, &w));
+	ck_assert_uint_eq(w.events, 4);
+	ck_assert_uint_eq(w.parked, 1);
+	fdtab_watch_del(7, 4);
+	fdtab_watch_set(7, 4, 4, 7);
+	ck_assert(watch_of(7, 4, &w));
+	ck_assert_uint_eq(w.parked, 0);
+	fdtab_watch_set(7, -1, 4, 7);
+	ck_assert(!fdtab_watch_get(7, FDTAB_WATCHES, &w));
+}
+END_TEST
+
 START_TEST(closed_set_takes_its_registrations)
 {
 	struct pend_ref ref;
@@ -229,5 +262,6 @@ START_TEST(an_event_ends_a_young_connect)
 END_TEST
 
 UNIT_MAIN("fdtab_watch", &an_event_ends_a_young_connect, &watches, &full_slot_loses_its_oldest,
+          &one_place_for_each_set,
           &closed_set_takes_its_registrations, &finds_by_data, &shared_data_prefers_a_record,
           &lossy_hints_are_made_up_for, &half_written_in_a_child)
