@@ -8,8 +8,7 @@
 #include "state/names_slot.h"
 #include "state/tried.h"
 
-struct slot names_slots[NAMES_LOOKUPS];
-_Atomic uint32_t names_used;
+struct names_kept names_kept;
 _Atomic uint32_t names_gate;
 
 /* Adds <ip> to the <count> entries at <ips> unless it is there; the new count. */
@@ -85,7 +84,7 @@ bool names_next(unsigned *at, const struct addr *a, struct name_entry *e)
 	unsigned index = 0;
 
 	while (*at < names_count()) {
-		struct slot *s = &names_slots[(*at)++];
+		struct slot *s = &names_kept.slots[(*at)++];
 
 		if (!may_hold(s, bit) || !names_copy(s, &copy) || copy.p.thread == NAMES_OURS ||
 		    !find_in(&copy.p, &ip, &index))
@@ -110,7 +109,7 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 	for (unsigned i = 0, n = names_count(); i < n; i++) {
 		bool own;
 
-		if (!may_hold(&names_slots[i], bit) || !names_copy(&names_slots[i], &copy) ||
+		if (!may_hold(&names_kept.slots[i], bit) || !names_copy(&names_kept.slots[i], &copy) ||
 		    copy.p.thread == NAMES_OURS || !find_in(&copy.p, &ip, &index))
 			continue;
 		own = copy.p.thread == thread;
@@ -130,8 +129,8 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 static struct slot *slot_of(uint64_t id)
 {
 	for (unsigned i = 0, n = names_count(); id && i < n; i++)
-		if (atomic_load_explicit(&names_slots[i].id, memory_order_relaxed) == id)
-			return &names_slots[i];
+		if (atomic_load_explicit(&names_kept.slots[i].id, memory_order_relaxed) == id)
+			return &names_kept.slots[i];
 	return NULL;
 }
 
@@ -200,7 +199,7 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
 		*attempts = atomic_exchange(&s->pending_attempts, 0);
 	}
 	for (unsigned i = 0, n = names_count(); i < n && !others; i++)
-		others = atomic_load_explicit(&names_slots[i].pending_attempts, memory_order_relaxed);
+		others = atomic_load_explicit(&names_kept.slots[i].pending_attempts, memory_order_relaxed);
 	if (!others)
 		atomic_fetch_and_explicit(&names_gate, ~NAMES_PENDING, memory_order_relaxed);
 	return *attempts > 0;
@@ -216,14 +215,14 @@ static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
 	for (unsigned i = 0, n = names_count(); i < n; i++) {
 		bool has = false;
 
-		if (!names_copy(&names_slots[i], &copy) || copy.p.id < id ||
+		if (!names_copy(&names_kept.slots[i], &copy) || copy.p.id < id ||
 		    strcasecmp(copy.p.name, name) != 0)
 			continue;
 		for (unsigned j = 0; j < copy.p.list.count && j < NAMES_ADDRS; j++)
 			has |= copy.p.list.ips[j].family == family;
 		if (!has)
 			continue;
-		newest = &names_slots[i];
+		newest = &names_kept.slots[i];
 		id = copy.p.id;
 	}
 	return newest;
@@ -253,25 +252,25 @@ unsigned names_addresses(const char *name, struct name_ip *ips, int64_t *at)
 void names_postfork_child(void)
 {
 	for (unsigned i = 0, n = names_count(); i < n; i++) {
-		uint32_t sequence = atomic_load(&names_slots[i].sequence);
+		uint32_t sequence = atomic_load(&names_kept.slots[i].sequence);
 
 		if (!(sequence & 1))
 			continue;
-		atomic_store(&names_slots[i].id, 0);
-		atomic_store(&names_slots[i].sequence, sequence + 1);
+		atomic_store(&names_kept.slots[i].id, 0);
+		atomic_store(&names_kept.slots[i].sequence, sequence + 1);
 	}
 }
 
 void names_reset(void)
 {
 	for (unsigned i = 0, n = names_count(); i < n; i++) {
-		atomic_store(&names_slots[i].id, 0);
-		atomic_store(&names_slots[i].sequence, 0);
-		atomic_store(&names_slots[i].exhausted_at, 0);
-		atomic_store(&names_slots[i].name_hash, 0);
-		atomic_store(&names_slots[i].pending_attempts, 0);
+		atomic_store(&names_kept.slots[i].id, 0);
+		atomic_store(&names_kept.slots[i].sequence, 0);
+		atomic_store(&names_kept.slots[i].exhausted_at, 0);
+		atomic_store(&names_kept.slots[i].name_hash, 0);
+		atomic_store(&names_kept.slots[i].pending_attempts, 0);
 	}
-	atomic_store(&names_used, 0);
+	atomic_store(&names_kept.used, 0);
 	names_remember_reset();
 	atomic_store(&names_gate, 0);
 	habit_reset();

@@ -6,16 +6,11 @@
 #include "state/literal.h"
 #include "state/names_slot.h"
 
-/* By name and thread, lossy: the slot + 1 that was written last. */
-#define HINTS 128
-static _Atomic uint8_t hints[HINTS];
 _Static_assert(NAMES_LOOKUPS < UINT8_MAX, "a hint is one byte");
-
-static _Atomic uint64_t last_id;
 
 static uint64_t next_id(void)
 {
-	return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	return atomic_fetch_add_explicit(&names_kept.last_id, 1, memory_order_relaxed) + 1;
 }
 
 bool name_ip_from(struct name_ip *out, const struct sockaddr *sa, socklen_t len)
@@ -66,11 +61,11 @@ void name_list_add(struct name_list *l, const struct name_ip *ip)
  * is written: who jumps out in between leaves it empty, and not in everybody's way. */
 static struct slot *fresh_slot(void)
 {
-	uint32_t used = atomic_load_explicit(&names_used, memory_order_relaxed);
+	uint32_t used = atomic_load_explicit(&names_kept.used, memory_order_relaxed);
 
 	while (used < NAMES_LOOKUPS)
-		if (atomic_compare_exchange_weak(&names_used, &used, used + 1))
-			return &names_slots[used];
+		if (atomic_compare_exchange_weak(&names_kept.used, &used, used + 1))
+			return &names_kept.slots[used];
 	return NULL;
 }
 
@@ -88,7 +83,7 @@ static struct slot *choose_slot(uint64_t hash)
 	uint64_t oldest_id = UINT64_MAX;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct slot *s = &names_slots[i];
+		struct slot *s = &names_kept.slots[i];
 		uint64_t id = atomic_load_explicit(&s->id, memory_order_relaxed);
 
 		if (atomic_load_explicit(&s->sequence, memory_order_relaxed) & 1)
@@ -144,7 +139,7 @@ static bool other_family(const struct lookup *q, union payload_words *copy)
 	uint64_t id = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct slot *s = &names_slots[i];
+		struct slot *s = &names_kept.slots[i];
 
 		if (atomic_load_explicit(&s->text_hash, memory_order_relaxed) == q->text_hash &&
 		    names_copy(s, copy) && copy->p.thread == q->thread && copy->p.id > id &&
@@ -262,7 +257,7 @@ static LR_NOINLINE void remember(struct lookup *q, const struct name_list *list,
 	put_list(s, list);
 	put_bytes(s, PAYLOAD_WORD(name), q->name, q->len + 1);
 	leave_slot(s, sequence + 2);
-	atomic_store_explicit(hint, (uint8_t)(s - names_slots + 1), memory_order_relaxed);
+	atomic_store_explicit(hint, (uint8_t)(s - names_kept.slots + 1), memory_order_relaxed);
 }
 
 /* Of these two, some that say the same may not be found to. */
@@ -314,7 +309,7 @@ LR_INLINE bool same_answer(const struct name_list *l, const struct addrinfo *ans
 LR_INLINE bool remember_again(const struct lookup *q, const struct name_list *l,
                               const struct addrinfo *answer, unsigned hint)
 {
-	struct slot *s = &names_slots[hint - 1];
+	struct slot *s = &names_kept.slots[hint - 1];
 	uint32_t sequence;
 	bool same;
 
@@ -341,7 +336,7 @@ LR_INLINE _Atomic uint8_t *hint_of(const struct lookup *q)
 	if (q->len - 1 >= NAMES_NAME_MAX - 1)
 		return NULL;
 	mix = q->len * 41 ^ text[0] * 5u ^ text[q->len / 2] * 3u ^ text[q->len - 1];
-	return &hints[(mix ^ q->thread >> 12 ^ q->thread >> 22) % HINTS];
+	return &names_kept.hints[(mix ^ q->thread >> 12 ^ q->thread >> 22) % NAMES_HINTS];
 }
 
 LR_NO_CANARY void names_remember(const char *name, const struct name_list *l, uintptr_t thread,
@@ -393,6 +388,6 @@ void names_remember_literal(const struct name_ip *ip, uintptr_t thread)
 void names_remember_reset(void)
 {
 	literal_reset();
-	for (unsigned i = 0; i < HINTS; i++)
-		atomic_store(&hints[i], 0);
+	for (unsigned i = 0; i < NAMES_HINTS; i++)
+		atomic_store(&names_kept.hints[i], 0);
 }

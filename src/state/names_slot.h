@@ -49,14 +49,21 @@ struct slot {
 	};
 };
 
-/* The first names_used of them have held something. Others are not even looked at:
- * memory that was never touched is none. */
-extern struct slot names_slots[NAMES_LOOKUPS] LR_HIDDEN;
-extern _Atomic uint32_t names_used LR_HIDDEN;
+#define NAMES_HINTS 128
 
+/* In one piece, so that the first look-ups take one page. */
+extern struct names_kept {
+	_Atomic uint64_t last_id;
+	_Atomic uint32_t used; /* how many of .slots have held something */
+	_Atomic uint8_t hints[NAMES_HINTS]; /* by name and thread, lossy: the slot + 1 that
+	                                     * was written last */
+	struct slot slots[NAMES_LOOKUPS];
+} names_kept LR_HIDDEN;
+
+/* How many of the slots to look at: memory that was never touched is none. */
 static inline unsigned names_count(void)
 {
-	return atomic_load_explicit(&names_used, memory_order_acquire);
+	return atomic_load_explicit(&names_kept.used, memory_order_acquire);
 }
 
 static inline bool names_same_ip(const struct name_ip *a, const struct name_ip *b)
