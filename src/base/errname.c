@@ -45,8 +45,9 @@
 	X(HOST_NOT_FOUND) X(TRY_AGAIN) X(NO_RECOVERY) X(NO_DATA) X(NETDB_INTERNAL) \
 	X(NO_ADDRESS)
 
+/* Not by pointer: 158 of them would have to be relocated in every process. */
 static const struct {
-	const char *name;
+	char name[16];
 	struct err err;
 } table[] = {
 #define X(n) { #n, { ERR_ERRNO, n } },
@@ -59,6 +60,10 @@ static const struct {
 	HERRNO_TABLE(X)
 #undef X
 };
+
+#define X(n) _Static_assert(sizeof(#n) <= sizeof(table[0].name), "a name is too long");
+ERRNO_TABLE(X) EAI_TABLE(X) HERRNO_TABLE(X)
+#undef X
 
 const char *err_name(struct err e)
 {
