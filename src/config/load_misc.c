@@ -119,7 +119,7 @@ bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why)
 {
 	static const struct choice words[] = {
 		{ "stderr", LOG_TO_STDERR }, { "syslog", LOG_TO_SYSLOG }, { "none", LOG_TO_NONE },
-		{ NULL, 0 },
+		{ "", 0 },
 	};
 	struct nearest near = nearest_to(text);
 	bool file = strncmp(text, "file:", 5) == 0;
@@ -135,7 +135,7 @@ bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why)
 		s->to = LOG_TO_FD;
 		return true;
 	}
-	for (const struct choice *c = words; c->word; c++) {
+	for (const struct choice *c = words; *c->word; c++) {
 		nearest_offer(&near, c->word);
 		if (strcmp(c->word, text) == 0) {
 			s->to = (enum log_to)c->value;

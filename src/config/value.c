@@ -6,7 +6,7 @@
 
 static void say_choices(struct fmt *f, const struct choice *c)
 {
-	for (const char *comma = ""; c->word; c++, comma = ", ")
+	for (const char *comma = ""; *c->word; c++, comma = ", ")
 		diag_format(f, "%s%s", comma, c->word);
 }
 
@@ -15,7 +15,7 @@ static bool choice_from_text(const struct choice *choices, const char *text, int
 {
 	struct nearest near = nearest_to(text);
 
-	for (const struct choice *c = choices; c->word; c++) {
+	for (const struct choice *c = choices; *c->word; c++) {
 		if (strcmp(c->word, text) == 0) {
 			*number = c->value;
 			return true;
@@ -154,7 +154,7 @@ bool value_from_text(const struct key *k, const char *text, int64_t *number,
 	case KIND_DURATION:
 		return duration_from_text(k, text, number, why);
 	case KIND_CHOICE:
-		return choice_from_text(k->choices, text, number, why);
+		return choice_from_text(key_choices(k), text, number, why);
 	case KIND_RATIO:
 		if (ratio_from_text(text, number))
 			return in_range(k, *number, why);

@@ -93,7 +93,7 @@ START_TEST(table_defaults_are_the_builtin_ones)
 				 k->place == PLACE_BREAKER ? "breaker" : "socket";
 		struct config *c;
 
-		if (!k->fallback || k->size == 0 || k->place < PLACE_POLICY ||
+		if (!*k->fallback || k->size == 0 || k->place < PLACE_POLICY ||
 		    k->place > PLACE_SOCKET)
 			continue;
 		snprintf(text, sizeof(text),
