@@ -107,9 +107,10 @@ bool names_find(const struct addr *a, uintptr_t thread, struct name_entry *out)
 	if (a->family != AF_INET && a->family != AF_INET6)
 		return false;
 	for (unsigned i = 0, n = names_count(); i < n; i++) {
+		struct slot *s = &names_kept.slots[i];
 		bool own;
 
-		if (!may_hold(&names_kept.slots[i], bit) || !names_copy(&names_kept.slots[i], &copy) ||
+		if (!may_hold(s, bit) || !names_copy(s, &copy) ||
 		    copy.p.thread == NAMES_OURS || !find_in(&copy.p, &ip, &index))
 			continue;
 		own = copy.p.thread == thread;
@@ -199,7 +200,8 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
 		*attempts = atomic_exchange(&s->pending_attempts, 0);
 	}
 	for (unsigned i = 0, n = names_count(); i < n && !others; i++)
-		others = atomic_load_explicit(&names_kept.slots[i].pending_attempts, memory_order_relaxed);
+		others = atomic_load_explicit(&names_kept.slots[i].pending_attempts,
+		                              memory_order_relaxed);
 	if (!others)
 		atomic_fetch_and_explicit(&names_gate, ~NAMES_PENDING, memory_order_relaxed);
 	return *attempts > 0;
