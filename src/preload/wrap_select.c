@@ -237,15 +237,22 @@ static int report(const struct call *c, enum which i, int fd)
 	return 1;
 }
 
+/* A dup that was made before the connect has no record yet. */
+static bool may_be_pending(int fd)
+{
+	struct pend_ref ref;
+
+	return fdtab_find(fd, &ref) || fdtab_is_dup(fd);
+}
+
 /* Decides on what is reported, <count> by the kernel's count; returns the
  * program's. */
 static int show(const struct call *c, int count)
 {
 	for (int fd = 0; (fd = next_known(c, fd)) < c->bits; fd++) {
 		struct signal_hold hold;
-		struct pend_ref ref;
 
-		if (!fdtab_find(fd, &ref))
+		if (!may_be_pending(fd))
 			continue;
 		switch (pending_event(&preload_ops, &hold, fd, is_bad(c, fd))) {
 		case SIGHT_SHOW:

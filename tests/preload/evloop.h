@@ -161,7 +161,7 @@ struct setting {
 
 #define PLAIN_CALLS EPOLL_WAIT
 #define EPOLL_SETTINGS (3 * 3 * PLACES)
-#define SETTINGS (PLAIN_CALLS + EPOLL_SETTINGS + 3 + 1)
+#define SETTINGS (PLAIN_CALLS + EPOLL_SETTINGS + 3 + 1 + 3)
 
 /* Setting <i> of SETTINGS; names the case. */
 GUEST struct setting setting_at(unsigned i)
@@ -187,9 +187,14 @@ GUEST struct setting setting_at(unsigned i)
 		mode = 1;
 		s.place = BEFORE;
 		s.drained = true;
-	} else {
+	} else if (j == EPOLL_SETTINGS + 3) {
 		s.call = EPOLL_WAIT;
 		s.data_fd = true;
+	} else {
+		static const enum call plain[] = { POLL, SELECT, PSELECT };
+
+		s.call = plain[j - EPOLL_SETTINGS - 4];
+		s.place = DUP_BEFORE;
 	}
 	s.mode = modes[mode];
 	snprintf(case_name, sizeof(case_name), "%s, %s, %s%s%s", calls[s.call], mode_names[mode],
