@@ -412,8 +412,10 @@ bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events)
 	    w.epfd == epfd && w.data == data && (w.events & events) && fdtab_drop_young(fd))
 		return true;
 	fd = fdtab_watch_find(epfd, data, false);
-	return fd < 0 || !fdtab_watch_of(fd, epfd, &w) || !(w.events & events) ||
-	       !has_record(fd) || fdtab_drop_young(fd);
+	if (fd < 0 || !fdtab_watch_of(fd, epfd, &w) || !(w.events & events))
+		return true;
+	/* A dup may be of one that has a record. */
+	return (!has_record(fd) && !fdtab_is_dup(fd)) || fdtab_drop_young(fd);
 }
 
 void fdtab_watches_forget(int fd, uint32_t word)

@@ -258,6 +258,11 @@ START_TEST(an_event_ends_a_young_connect)
 	fdtab_release(&ref, PEND_CONNECTING);
 	ck_assert(!fdtab_watch_connected(9, 6, 4));
 	ck_assert_uint_eq(fdtab_busy(), 2);
+	/* A dup of before the connect: whose it is, is still to be found out. */
+	fdtab_dup(10, 11);
+	fdtab_watch_set(11, 9, 4, 11);
+	ck_assert(fdtab_begin_young(10, to, sizeof(in), 7, 42));
+	ck_assert(!fdtab_watch_connected(9, 11, 4));
 }
 END_TEST
 
