@@ -57,7 +57,8 @@ LR_NO_CANARY bool fdtab_begin_young(int fd, const struct sockaddr *sa, socklen_t
 	struct fdtab_slot *slot = fdtab_slot(fd);
 	uint32_t number = (uint32_t)fd % FDTAB_BLOCK;
 	struct pending *p = fdtab_record(number);
-	uint32_t word = atomic_load_explicit(&p->word, memory_order_relaxed);
+	/* Before .clean: a life that ended after it would go unseen. */
+	uint32_t word = atomic_load_explicit(&p->word, memory_order_acquire);
 	uint32_t link;
 	uint32_t old;
 
