@@ -36,12 +36,28 @@ static bool join(struct act *a, int fd)
 	return false;
 }
 
+/* <fd> stands for the socket of the record. Of .fds[0] that is asked before anything is
+ * done; another one may have been closed unseen, and be another socket by now. */
+static bool stands_for_it(struct act *a, int fd)
+{
+	uint64_t known = atomic_load(&a->ref.p->identity);
+
+	if (!known || fd == act_number(a) || a->ops->identity(a->ctx, fd) == known)
+		return true;
+	fdtab_part(&a->ref, fd);
+	return false;
+}
+
 bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd)
 {
 	a->ops = ops;
 	a->ctx = ctx;
-	if (!fdtab_find(fd, &a->ref) && !(fdtab_is_dup(fd) && join(a, fd)))
+	if (!fdtab_find(fd, &a->ref)) {
+		if (!fdtab_is_dup(fd) || !join(a, fd))
+			return false;
+	} else if (!stands_for_it(a, fd)) {
 		return false;
+	}
 	return pend_state(&a->ref) != PEND_BUSY || fdtab_wait_idle(&a->ref);
 }
 

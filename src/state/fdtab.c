@@ -93,6 +93,14 @@ void fdtab_leave(uint32_t old, int fd)
 	reap(ref);
 }
 
+void fdtab_part(const struct pend_ref *ref, int fd)
+{
+	uint32_t link = fdtab_link_of(ref);
+
+	fdtab_unlink(fd, link);
+	fdtab_leave(link, fd);
+}
+
 bool fdtab_begin(int fd, struct pend_ref *ref)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);

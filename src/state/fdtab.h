@@ -208,6 +208,10 @@ bool fdtab_attach(const struct pend_ref *ref, int fd);
  * a dup (any more), as it is until somebody closes it. */
 bool fdtab_join(const struct pend_ref *ref, int fd, bool marked);
 
+/* <fd> was closed unseen, and its number is another socket's: it belongs to <ref> no
+ * more. Its registrations stay. */
+void fdtab_part(const struct pend_ref *ref, int fd);
+
 /* What is known of one number; fdtab's own. */
 struct fdtab_watch {
 	_Atomic uint64_t head;

@@ -157,6 +157,32 @@ static void one_of_two_closed(void)
 	ends_well(&e);
 }
 
+/* The other one of them is closed unseen, and its number is a socket of its own. */
+static void one_of_two_reused(void)
+{
+	struct ev e = { 0 };
+	struct sockaddr_in sa;
+	struct pollfd p;
+	int server = bound(&sa);
+	int other;
+
+	must_eq(listen(server, 4), 0);
+	in_backoff(&e, SLOW, -1);
+	other = dup(e.fd);
+	must_eq(syscall(SYS_close, other), 0);
+	must_eq(stream(), other);
+	must_eq(so_error(other), 0);
+	must_fail(connect(other, (struct sockaddr *)&sa, sizeof(sa)), EINPROGRESS);
+	p = (struct pollfd){ other, POLLOUT, 0 };
+	must_eq(poll(&p, 1, 1000), 1);
+	must_eq(p.revents, POLLOUT);
+	connected_to(other, &sa);
+	must_eq(close(other), 0);
+	/* The first one's is still under way. */
+	must_fail(connect(e.fd, (struct sockaddr *)&e.sa, sizeof(e.sa)), EALREADY);
+	must_eq(log_lines(" abandoned "), 0);
+}
+
 START_TEST(the_descriptor_ends)
 {
 	static const struct named list[] = {
@@ -169,6 +195,7 @@ START_TEST(the_descriptor_ends)
 		{ "dup2 over it", dup2_over_it },
 		{ "close_range", range_closed },
 		{ "one of two numbers closed", one_of_two_closed },
+		{ "one of two numbers reused", one_of_two_reused },
 	};
 
 	RUN_GROUP(list);
