@@ -66,6 +66,8 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 	} else if (now == CONDITION_CONNECTED) {
 		/* Connected, and broken by now: that is a success to us. */
 		act_recovered(a);
+	} else if (now == CONDITION_OTHER) {
+		act_last_word(a, PEND_CONNECTING);
 	} else if (now == CONDITION_CLOSED || now == CONDITION_RESET) {
 		/* What it probably is. */
 		int error = now == CONDITION_RESET ? ECONNRESET : ECONNREFUSED;
@@ -295,6 +297,8 @@ static LR_NOINLINE int result(struct act *a, int error, bool *again)
 		 * old number. */
 		if (is == CONDITION_CONNECTED)
 			act_recovered(a);
+		else
+			act_last_word(a, was);
 	} else if ((fate = act_judge(a, error)) == FATE_OBSERVED) {
 		act_reported(a, error);
 	} else if (fate == FATE_OURS && act_retry(a, error)) {
@@ -386,10 +390,11 @@ static bool is_shared(struct pending *p)
 	return false;
 }
 
-/* Another thread had the record, or has it still: then the last word is its. */
-static void closed_meanwhile(struct act *a)
+/* Another thread had the record, or has it still: then the last word is its. It may
+ * be acting on the number, which must not become another socket's before it is done. */
+static void closed_meanwhile(struct act *a, bool alone)
 {
-	while (fdtab_refresh(&a->ref) && pend_state(&a->ref) != PEND_BUSY) {
+	while (fdtab_wait_idle(&a->ref) && alone && pend_state(&a->ref) != PEND_BUSY) {
 		enum pend_state was = pend_state(&a->ref);
 
 		if (!act_claim(a))
@@ -400,42 +405,43 @@ static void closed_meanwhile(struct act *a)
 	}
 }
 
-void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
+/* <fd> goes out of the record, which is claimed and was in state <was>. */
+static void close_claimed(struct act *a, int fd, enum pend_state was)
 {
-	struct pend_ref ref;
-	struct act a;
-	enum pend_state was;
-	bool alone;
-	bool said;
-
-	if (!act_find(&a, ops, ctx, fd)) {
-		fdtab_forget(fd, &ref, &alone);
-		return;
-	}
-	was = pend_state(&a.ref);
-	if (act_young(&a)) {
-		/* Nothing ever happened: nothing to say, and no system call. */
-		if (fdtab_forget(fd, &a.ref, &alone) && alone &&
-		    !(act_young(&a) && fdtab_drop(&a.ref)))
-			closed_meanwhile(&a);
-		return;
-	}
-	if (!act_claim(&a)) {
-		if (fdtab_forget(fd, &a.ref, &alone) && alone)
-			closed_meanwhile(&a);
-		return;
-	}
 	/* Said first: it may need the descriptor. */
-	said = !is_shared(a.ref.p);
+	bool said = !is_shared(a->ref.p);
+	struct pend_ref ref;
+	bool alone = true;
+
 	if (said)
-		act_last_word(&a, was);
-	alone = true;
+		act_last_word(a, was);
 	fdtab_forget(fd, &ref, &alone);
 	/* The other one may have been closed meanwhile. */
 	if (alone && !said)
-		act_last_word(&a, was);
+		act_last_word(a, was);
 	/* A number that joined after that is some other thread's mistake. */
-	act_release(&a, alone || said ? PEND_FREE : was);
+	act_release(a, alone || said ? PEND_FREE : was);
+}
+
+void pending_closing(const struct engine_ops *ops, void *ctx, int fd)
+{
+	struct act a = { .ops = ops, .ctx = ctx };
+	bool alone;
+
+	for (unsigned n = 0; n < 8 && act_find(&a, ops, ctx, fd); n++) {
+		enum pend_state was = pend_state(&a.ref);
+
+		/* Nothing ever happened: nothing to say, and no system call. */
+		if (act_young(&a))
+			break;
+		/* Else another thread was quicker, and is waited for. */
+		if (act_claim(&a)) {
+			close_claimed(&a, fd, was);
+			return;
+		}
+	}
+	if (fdtab_forget(fd, &a.ref, &alone) && !(alone && act_young(&a) && fdtab_drop(&a.ref)))
+		closed_meanwhile(&a, alone);
 }
 
 /* <owes>: a reset that only we know of is told at the next call. */

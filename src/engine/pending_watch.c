@@ -192,6 +192,8 @@ static enum pend_state left_to_program(struct act *a, enum pend_state was)
 		return was;
 	if (now == CONDITION_CONNECTED)
 		act_recovered(a);
+	else if (now == CONDITION_OTHER)
+		act_last_word(a, was);
 	if ((now != CONDITION_CLOSED && now != CONDITION_RESET) || p->attempt <= 1)
 		return PEND_FREE;
 	p->last = true;

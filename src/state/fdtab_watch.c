@@ -285,24 +285,26 @@ LR_NO_CANARY int fdtab_watch_del(int fd, int epfd)
 	return 0;
 }
 
+/* A writer that does not come to an end, because it was interrupted, leaves what it
+ * found or what it writes, word by word: that is still what the registration is. */
 static bool read_entry(struct fdtab_watch *entry, struct watch *w)
 {
+	uint64_t head = 0;
+
 	for (unsigned i = 0; i < READ_TRIES; i++) {
 		uint64_t before = atomic_load_explicit(&entry->head, memory_order_acquire);
-		uint64_t after;
 
 		if (!(before & HEAD_SET))
 			return false;
 		w->data = atomic_load_explicit(&entry->data, memory_order_acquire);
 		w->events = atomic_load_explicit(&entry->events, memory_order_acquire);
-		after = atomic_load_explicit(&entry->head, memory_order_relaxed);
-		if ((before & HEAD_WRITING) || ((before ^ after) & ~HEAD_PARKED))
-			continue;
-		w->epfd = (int)(after & HEAD_SET) - 1;
-		w->parked = (unsigned)((after & HEAD_PARKED) >> HEAD_PARKED_SHIFT);
-		return true;
+		head = atomic_load_explicit(&entry->head, memory_order_relaxed);
+		if (!(before & HEAD_WRITING) && !((before ^ head) & ~HEAD_PARKED))
+			break;
 	}
-	return false;
+	w->epfd = (int)(head & HEAD_SET) - 1;
+	w->parked = (unsigned)((head & HEAD_PARKED) >> HEAD_PARKED_SHIFT);
+	return w->epfd >= 0;
 }
 
 bool fdtab_watch_get(int fd, unsigned i, struct watch *w)

@@ -188,7 +188,55 @@ START_TEST(a_dup_that_is_closed_does_not_join)
 }
 END_TEST
 
+/* Closed while another thread had claimed the record: it is waited for, as it acts on
+ * the number. */
+static bool claimed_before(void *ctx)
+{
+	struct pend_ref ref;
+
+	if (looks++ == 0) {
+		ck_assert(fdtab_find(FD, &ref) && fdtab_claim(&ref));
+		fdtab_release(&ref, PEND_CONNECTING);
+		ck_assert(fdtab_find(FD, &ref) && fdtab_claim(&ref));
+		fdtab_release(&ref, PEND_BACKOFF);
+	}
+	return world_ops.enter(ctx);
+}
+
+START_TEST(closed_while_another_acts)
+{
+	struct engine_ops ops = world_ops;
+
+	setup();
+	at_attempt(FD, 2);
+	looks = 0;
+	ops.enter = claimed_before;
+	pending_closing(&ops, &w, FD);
+	ck_assert_uint_eq(looks, 2);
+	ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+	assert_over();
+}
+END_TEST
+
+/* A socket that is none any more in the middle of a look: the series has an end. */
+START_TEST(closed_in_the_middle_of_a_look)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		setup();
+		at_attempt(FD, 2);
+		w.conditions.rest = CONDITION_OTHER;
+		if (i)
+			ck_assert_int_eq(result(FD, ECONNREFUSED), ECONNREFUSED);
+		else
+			ck_assert_int_eq(pending_event(&world_ops, &w, FD, true), SIGHT_SHOW);
+		ck_assert_uint_eq(world_count(&w, EVENT_ABANDONED), 1);
+		assert_over();
+	}
+}
+END_TEST
+
 UNIT_MAIN("pending threads", &the_word_of_an_earlier_attempt, &the_error_of_the_latest_attempt,
           &patience_with_each_attempt, &an_attempt_that_another_thread_has_made,
           &a_second_connect_is_undone, &one_of_two_descriptors_is_closed,
-          &a_dup_that_is_closed_does_not_join)
+          &a_dup_that_is_closed_does_not_join, &closed_while_another_acts,
+          &closed_in_the_middle_of_a_look)
