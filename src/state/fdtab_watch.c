@@ -285,13 +285,15 @@ LR_NO_CANARY int fdtab_watch_del(int fd, int epfd)
 	return 0;
 }
 
-/* A writer that does not come to an end, because it was interrupted, leaves what it
- * found or what it writes, word by word: that is still what the registration is. */
-static bool read_entry(struct fdtab_watch *entry, struct watch *w)
+/* False if there is none, or, as long as a writer does not come to an end, because it
+ * was interrupted. Then *w is word by word what it found, or what it writes; not
+ * <whole>: that will do. */
+static bool read_entry(struct fdtab_watch *entry, struct watch *w, bool whole)
 {
+	bool is_whole = false;
 	uint64_t head = 0;
 
-	for (unsigned i = 0; i < READ_TRIES; i++) {
+	for (unsigned i = 0; i < READ_TRIES && !is_whole; i++) {
 		uint64_t before = atomic_load_explicit(&entry->head, memory_order_acquire);
 
 		if (!(before & HEAD_SET))
@@ -299,19 +301,18 @@ static bool read_entry(struct fdtab_watch *entry, struct watch *w)
 		w->data = atomic_load_explicit(&entry->data, memory_order_acquire);
 		w->events = atomic_load_explicit(&entry->events, memory_order_acquire);
 		head = atomic_load_explicit(&entry->head, memory_order_relaxed);
-		if (!(before & HEAD_WRITING) && !((before ^ head) & ~HEAD_PARKED))
-			break;
+		is_whole = !(before & HEAD_WRITING) && !((before ^ head) & ~HEAD_PARKED);
 	}
 	w->epfd = (int)(head & HEAD_SET) - 1;
 	w->parked = (unsigned)((head & HEAD_PARKED) >> HEAD_PARKED_SHIFT);
-	return w->epfd >= 0;
+	return w->epfd >= 0 && (is_whole || !whole);
 }
 
 bool fdtab_watch_get(int fd, unsigned i, struct watch *w)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
 
-	return slot && i < FDTAB_WATCHES && read_entry(&slot->watches[i], w);
+	return slot && i < FDTAB_WATCHES && read_entry(&slot->watches[i], w, true);
 }
 
 bool fdtab_watch_of(int fd, int epfd, struct watch *w)
@@ -337,12 +338,14 @@ void fdtab_watch_park(int fd, int epfd, unsigned parked)
 	}
 }
 
+/* An event of one that is just being written is not nobody's. */
 static bool is_watched(int fd, int epfd, uint64_t data)
 {
+	struct fdtab_slot *slot = fdtab_slot(fd);
 	struct watch w;
 
-	for (unsigned i = 0; i < FDTAB_WATCHES; i++)
-		if (fdtab_watch_get(fd, i, &w) && w.epfd == epfd && w.data == data)
+	for (unsigned i = 0; slot && i < FDTAB_WATCHES; i++)
+		if (read_entry(&slot->watches[i], &w, false) && w.epfd == epfd && w.data == data)
 			return true;
 	return false;
 }
@@ -410,7 +413,7 @@ bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events)
 	struct watch w;
 	uint64_t head;
 
-	if (slot && (entry = own_entry(slot, epfd, &head)) && read_entry(entry, &w) &&
+	if (slot && (entry = own_entry(slot, epfd, &head)) && read_entry(entry, &w, true) &&
 	    w.epfd == epfd && w.data == data && (w.events & events) && fdtab_drop_young(fd))
 		return true;
 	fd = fdtab_watch_find(epfd, data, false);
