@@ -309,11 +309,14 @@ LR_INLINE bool same_answer(const struct name_list *l, const struct addrinfo *ans
 LR_INLINE bool remember_again(const struct lookup *q, const struct name_list *l,
                               const struct addrinfo *answer, unsigned hint)
 {
-	struct slot *s = &names_kept.slots[hint - 1];
+	struct slot *s;
 	uint32_t sequence;
 	bool same;
 
-	if (!hint || !enter_slot(s, &sequence))
+	if (!hint)
+		return false;
+	s = &names_kept.slots[hint - 1];
+	if (!enter_slot(s, &sequence))
 		return false;
 	same = atomic_load_explicit(&s->id, memory_order_relaxed) && s->p.thread == q->thread &&
 	       (answer ? same_answer(&s->p.list, answer) : same_list(&s->p.list, l)) &&
