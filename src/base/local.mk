@@ -7,5 +7,6 @@ src_base_libbase_a_SOURCES = \
 	src/base/errname.c src/base/errname.h \
 	src/base/fmt.c src/base/fmt.h \
 	src/base/glob.c src/base/glob.h \
+	src/base/libc.h \
 	src/base/prng.c src/base/prng.h \
 	src/base/sys.h
