@@ -125,7 +125,8 @@ bool pending_undo(const struct engine_ops *ops, void *ctx, int fd);
 void pending_connected(const struct engine_ops *ops, void *ctx, int fd);
 
 /* The program closes <fd>, or puts another file under its number: before the
- * real call. All that is known of it goes; a connect under way is abandoned. */
+ * real call. All that is known of it goes; a connect under way is abandoned. A thread
+ * that acts on it is waited for: a few system calls, at most some FDTAB_PATIENCE. */
 void pending_closing(const struct engine_ops *ops, void *ctx, int fd);
 
 /* The program ends the connect itself by connect(AF_UNSPEC), or by shutdown():
