@@ -12,6 +12,7 @@ libretry_so_SOURCES = \
 	src/preload/gate.h \
 	src/preload/inject.c src/preload/inject.h \
 	src/preload/inject_send.c \
+	src/preload/next.c src/preload/next.h \
 	src/preload/ops.c src/preload/ops.h \
 	src/preload/places.c src/preload/places.h \
 	src/preload/probe.c src/preload/probe.h \

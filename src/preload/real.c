@@ -5,6 +5,7 @@
 
 #include "base/compat.h"
 #include "base/libc.h"
+#include "preload/next.h"
 
 /*
  * The exported one-liners. Named export_x in C and x for the linker: libc's
@@ -72,6 +73,51 @@ struct real real = {
 #undef ALIAS_SINCE
 };
 
+/* The names in one text, not in pointers that the loader would have to relocate. */
+#define SYMBOL(ret, name, params, args, missing) char name[sizeof(#name)];
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
+#define ALIAS(ret, name, target, params, args)
+#define ALIAS_SINCE(minor, ret, name, target, params, args)
+struct names {
+#include "preload/symbols.def"
+};
+#undef SYMBOL
+#define SYMBOL(ret, name, params, args, missing) #name,
+static const struct names names = {
+#include "preload/symbols.def"
+};
+#undef SYMBOL
+#define SYMBOL(ret, name, params, args, missing) ROW_##name,
+enum row {
+#include "preload/symbols.def"
+	ROWS
+};
+#undef SYMBOL
+#undef SYMBOL_SINCE
+
+#define ROW(name, minor) \
+	{ NEXT_HASH(#name), offsetof(struct names, name), sizeof(#name) - 1, minor },
+#define SYMBOL(ret, name, params, args, missing) ROW(name, 0)
+#ifdef __GLIBC__
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) ROW(name, minor)
+#else
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) ROW(name, UINT8_MAX)
+#endif
+static const struct next_name list[] = {
+#include "preload/symbols.def"
+};
+#undef SYMBOL
+#undef SYMBOL_SINCE
+#define SYMBOL(ret, name, params, args, missing) \
+	_Static_assert(sizeof(#name) - 1 <= NEXT_NAME_LEN, #name);
+#define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
+	SYMBOL(ret, name, params, args, missing)
+#include "preload/symbols.def"
+#undef SYMBOL
+#undef SYMBOL_SINCE
+_Static_assert(ROWS <= NEXT_NAMES, "next_find() takes fewer");
+
 /* dlsym() gives an object pointer; POSIX says it may hold a function. */
 union symbol {
 	void *object;
@@ -80,23 +126,25 @@ union symbol {
 
 void real_bind(void)
 {
-	LR_UNUSED int minor = libc_glibc_minor();
+	const char *text = (const char *)&names;
+	int minor = libc_glibc_minor();
+	void *found[ROWS];
 	union symbol s;
 
+	next_find(text, list, ROWS, minor, found);
+	for (size_t i = 0; i < ROWS; i++)
+		if (!found[i] && list[i].since <= minor)
+			found[i] = dlsym(RTLD_NEXT, text + list[i].at);
 #define SYMBOL(ret, name, params, args, missing) \
-	s.object = dlsym(RTLD_NEXT, #name); \
+	s.object = found[ROW_##name]; \
 	if (s.object && s.function != (void (*)(void))export_##name) \
 		real.name = (ret(*) params)s.function;
 #ifdef __GLIBC__
 #define SYMBOL_SINCE(since, ret, name, params, args, missing) \
-	if (minor >= (since)) { \
-		SYMBOL(ret, name, params, args, missing) \
-	}
+	SYMBOL(ret, name, params, args, missing)
 #else
 #define SYMBOL_SINCE(since, ret, name, params, args, missing)
 #endif
-#define ALIAS(ret, name, target, params, args)
-#define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
 #undef SYMBOL
 #undef SYMBOL_SINCE

@@ -51,9 +51,10 @@ extern struct real real LR_HIDDEN;
 #undef ALIAS_SINCE
 
 /*
- * Looks all of them up. Idempotent, no malloc (none of the look-ups fails), so a hook that runs before our constructor may call it. A name that
- * libc lacks, or that leads back to us, becomes a function that fails with
- * ENOSYS.
+ * Looks all of them up: what dlsym(RTLD_NEXT) finds, mostly without asking it (next.h).
+ * Idempotent, no malloc (a dlsym() that succeeds makes none, and all of them do), so a hook
+ * that runs before our constructor may call it. A name that libc lacks, or that leads back
+ * to us, becomes a function that fails with ENOSYS.
  */
 void real_bind(void);
 

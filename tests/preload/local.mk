@@ -42,7 +42,7 @@ PRELOAD_SH = tests/preload/cli.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
 	tests/preload/order.sh
 PRELOAD_SH += tests/preload/stats.sh tests/preload/deploy.sh
-PRELOAD_SH += tests/preload/beside.sh
+PRELOAD_SH += tests/preload/beside.sh tests/preload/bound.sh
 EXTRA_DIST += tests/preload/alerts.yml tests/preload/exposition.py
 # About sources and objects, not about what runs: a sanitizer adds nothing.
 STATIC_SH = tests/preload/check-man.sh tests/preload/completion.sh tests/preload/pure.sh \
@@ -217,6 +217,17 @@ tests_preload_early_so_SOURCES = tests/preload/early.c
 tests_preload_early_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_preload_deep_so_SOURCES = tests/preload/deep.c
 tests_preload_deep_so_LDFLAGS = $(AM_LDFLAGS) -shared
+check_PROGRAMS += tests/preload/bound.so tests/preload/kinds.so tests/preload/odd.so
+tests_preload_bound_so_SOURCES = tests/preload/bound.c
+tests_preload_bound_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_preload_kinds_so_SOURCES = tests/preload/kinds.c
+tests_preload_kinds_so_CFLAGS = $(AM_CFLAGS) -fno-builtin -fno-sanitize=all
+tests_preload_kinds_so_LDFLAGS = $(AM_LDFLAGS) -shared \
+	-Wl,--version-script=$(srcdir)/tests/preload/kinds.map
+tests_preload_odd_so_SOURCES = tests/preload/odd.c
+tests_preload_odd_so_CFLAGS = $(AM_CFLAGS) -fno-builtin -fno-sanitize=all
+tests_preload_odd_so_LDFLAGS = $(AM_LDFLAGS) -shared
+EXTRA_DIST += tests/preload/kinds.map
 
 tests_preload_handlers_pt_SOURCES = tests/preload/handlers.c
 tests_preload_handlers_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
