@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -49,6 +50,18 @@ static inline int sys_openat(int dir, const char *path, int flags, mode_t mode)
 static inline int sys_close(int fd)
 {
 	return (int)SYS_CALL(SYS_close, fd);
+}
+
+/* Also false if it cannot be told. */
+static inline bool sys_exists(const char *path)
+{
+	return SYS_CALL(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
+/* The length, at most <size>: no zero byte is put behind. */
+static inline ssize_t sys_readlink(const char *path, char *to, size_t size)
+{
+	return SYS_CALL(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
 
 static inline ssize_t sys_write(int fd, const void *buf, size_t len)
@@ -110,6 +123,11 @@ struct sys_dirent {
 static inline ssize_t sys_getdents(int fd, void *buf, size_t len)
 {
 	return SYS_CALL(SYS_getdents64, fd, buf, len);
+}
+
+static inline pid_t sys_getpid(void)
+{
+	return (pid_t)SYS_CALL(SYS_getpid);
 }
 
 static inline int sys_dup3(int from, int to, int flags)

@@ -102,13 +102,13 @@ unsigned dropins_list(struct loader *ld, const char *path, const char **paths)
 	             "conf.d/");
 	if (!buffer)
 		return 0;
-	fd = open(l.dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+	fd = sys_openat(AT_FDCWD, l.dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0);
 	if (fd < 0) {
-		if (errno != ENOENT)
-			unreadable(&l, errno);
+		if (fd != -ENOENT)
+			unreadable(&l, -fd);
 		return 0;
 	}
 	list(&l, fd, buffer);
-	close(fd);
+	sys_close(fd);
 	return l.count;
 }

@@ -77,7 +77,7 @@ static const char *check_host(const struct node *n, const char *text)
 		                          "in \"unix\")");
 		return NULL;
 	}
-	if (len > HOST_LEN_MAX || strpbrk(text, " \t@,;"))
+	if (len > HOST_LEN_MAX || text[strcspn(text, " \t@,;")])
 		node_fault(n, DIAG_WARNING, "no host is called so (a list is [ \"a\", \"b\" ])");
 	else if (has_port(text))
 		node_fault(n, DIAG_WARNING, "no host is called so (the port belongs in \"port\")");
@@ -258,7 +258,7 @@ static bool endpoint_host(const struct node *n, const char *text, size_t len, st
 	if (addr_parse_ip(&e->addr, host))
 		return brackets == (strchr(host, ':') != NULL);
 	e->host = arena_text(n->r->keep, host, strlen(host));
-	return !brackets && strlen(host) <= HOST_LEN_MAX && !strpbrk(host, ": \t@,;*?[]\\");
+	return !brackets && strlen(host) <= HOST_LEN_MAX && !host[strcspn(host, ": \t@,;*?[]\\")];
 }
 
 bool cond_endpoint(const struct node *n, const char *text, struct endpoint *e)

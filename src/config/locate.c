@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fmt.h"
+#include "base/sys.h"
 #include "config/config.h"
 
 /* <head><middle><tail> as <path>, and whether such a file exists. A path too
@@ -19,7 +17,7 @@ static bool found(char *path, size_t size, const char *head, const char *middle,
 	fmt_str(&f, middle);
 	fmt_str(&f, tail);
 	fmt_end(&f);
-	return !f.cut && faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+	return !f.cut && sys_exists(path);
 }
 
 static bool of_user(const struct env *env, char *path, size_t size)
@@ -54,7 +52,6 @@ bool config_locate(const struct env *env, const char *sysconfdir, const char *ho
                    char *path, size_t size)
 {
 	const char *given = env_get(env, ENV_CONFIG);
-	int saved_errno = errno;
 	bool in_use;
 
 	if (given && strcmp(given, "none") == 0) {
@@ -65,6 +62,5 @@ bool config_locate(const struct env *env, const char *sysconfdir, const char *ho
 	} else {
 		in_use = of_user(env, path, size) || of_system(sysconfdir, hostname, path, size);
 	}
-	errno = saved_errno;
 	return in_use;
 }

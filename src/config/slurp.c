@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/errname.h"
+#include "base/sys.h"
 #include "config/text.h"
 
 /* strerror() takes locks and allocates. */
@@ -52,13 +53,13 @@ static bool read_all(int fd, struct slurp *s, struct fmt *why)
 {
 	s->len = 0;
 	while (s->len <= TEXT_MAX) {
-		ssize_t n = read(fd, s->bytes + s->len, TEXT_MAX + 1 - s->len);
+		ssize_t n = sys_read(fd, s->bytes + s->len, TEXT_MAX + 1 - s->len);
 
 		if (n == 0)
 			return true;
-		if (n < 0 && errno != EINTR) {
+		if (n < 0 && n != -EINTR) {
 			fmt_str(why, "cannot be read: ");
-			slurp_reason(why, errno);
+			slurp_reason(why, (int)-n);
 			return false;
 		}
 		if (n > 0)
@@ -94,16 +95,16 @@ static bool read_regular(int fd, struct slurp *s, struct fmt *why)
 bool slurp_file(struct slurp *s, const char *path, struct fmt *why)
 {
 	/* A FIFO without a writer or a terminal that hangs must not stop us. */
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
 	bool ok;
 
 	if (fd < 0) {
 		fmt_str(why, "cannot be opened: ");
-		slurp_reason(why, errno);
+		slurp_reason(why, -fd);
 		return false;
 	}
 	ok = read_regular(fd, s, why);
-	close(fd);
+	sys_close(fd);
 	return ok;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "base/sys.h"
 #include "log/flood.h"
 #include "log/render.h"
 #include "log/sink.h"
@@ -56,7 +57,7 @@ bool log_wants(enum log_level level)
 LR_NOINLINE static void write_event(const struct log_settings *s, const struct event *e)
 {
 	char text[LOG_LINE_MAX + 1];
-	struct render_stamp stamp = { .pid = getpid() };
+	struct render_stamp stamp = { .pid = sys_getpid() };
 	struct sink_line line = {
 		.text = text, .level = event_level(e), .format = s->format, .pid = stamp.pid
 	};

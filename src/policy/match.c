@@ -111,7 +111,7 @@ static bool glob_covers(const char *outer, const char *inner, int flags)
 {
 	if (strcmp(outer, inner) == 0 || strcmp(outer, "*") == 0)
 		return true;
-	return !strpbrk(inner, "*?[\\") && glob_match(outer, inner, strlen(inner), flags);
+	return !inner[strcspn(inner, "*?[\\")] && glob_match(outer, inner, strlen(inner), flags);
 }
 
 static bool globs_cover(const char *const *outer, unsigned n, const char *const *inner,

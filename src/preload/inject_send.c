@@ -105,7 +105,7 @@ static void raise_sigpipe(void)
 {
 	pid_t self = (pid_t)SYS_CALL(SYS_gettid);
 
-	SYS_CALL(SYS_tgkill, getpid(), self, SIGPIPE);
+	SYS_CALL(SYS_tgkill, sys_getpid(), self, SIGPIPE);
 }
 
 /* True: the real call is to be made, with no more than *most bytes. */

@@ -95,14 +95,14 @@ static void init(void)
 		errno = saved;
 		return;
 	}
-	atomic_store(&owner, getpid());
+	atomic_store(&owner, sys_getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
 	if (env_flag(&env, ENV_DISABLE)) {
 		gate = GATE_OFF;
 	} else {
 		log_start();
 		identify_log_fd();
-		if (uname(&host) != 0)
+		if (SYS_CALL(SYS_uname, &host) != 0)
 			host.nodename[0] = '\0';
 		config_exists = config_locate(&env, SYSCONFDIR, host.nodename, config_path,
 		                              sizeof(config_path));
@@ -150,7 +150,7 @@ static bool program_enabled(const struct config *c)
 	atomic_store(&program_mode, -1);
 	if (c->set.program_count == 0)
 		return true;
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	n = sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	if (n <= 0)
 		return true;
 	exe[n] = '\0';
@@ -237,13 +237,14 @@ static bool load_alone(bool again)
 
 static void load_once(void)
 {
+	const struct timespec moment = { .tv_nsec = 1000000 };
 	int64_t until = dur_add(sys_monotonic(), LOAD_PATIENCE);
 
 	while (!atomic_load(&current) && !atomic_load(&load_forbidden) && !load_alone(false)) {
 		if (atomic_load(&loader) == thread_key() || sys_monotonic() > until)
 			return;
 		/* Rare (two first calls at once) and short (a file is read). */
-		usleep(1000);
+		sys_ppoll(NULL, 0, &moment);
 	}
 }
 
@@ -344,7 +345,7 @@ void runtime_confine(bool before)
 
 bool runtime_owns_process(void)
 {
-	return atomic_load(&owner) == getpid();
+	return atomic_load(&owner) == sys_getpid();
 }
 
 bool runtime_seed(uint64_t *seed)
@@ -361,7 +362,7 @@ void runtime_postfork_child(void)
 {
 	uintptr_t who = atomic_load(&loader);
 
-	atomic_store(&owner, getpid());
+	atomic_store(&owner, sys_getpid());
 	if (!who || who == thread_key())
 		return;
 	atomic_store(&loader, 0);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/glob.h"
 #include "preload/real.h"
 #include "preload/runtime.h"
 
@@ -21,7 +22,8 @@ static int is_libseccomp(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	(void)arg;
-	return info->dlpi_name && strstr(info->dlpi_name, "/libseccomp.so") != NULL;
+	return info->dlpi_name && glob_match("*/libseccomp.so*", info->dlpi_name,
+	                                     strlen(info->dlpi_name), 0);
 }
 
 static bool confines(int option)

@@ -2,11 +2,11 @@
 #include "state/replay.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sys.h"
 #include "state/fdtab.h"
 
 enum use { FREE = 0, IDLE, IN_USE, SPOILT };
@@ -86,7 +86,7 @@ static bool take_patiently(struct entry *e)
 			return true;
 		if (idle != IN_USE)
 			return false;
-		sched_yield();
+		SYS_CALL(SYS_sched_yield);
 	}
 	return false;
 }
