@@ -38,11 +38,11 @@ usual=walked
 try "alone" $usual "$so:$bound"
 try "another behind" $usual "$so:$bound:$dir/early.so"
 try "another in front" $usual "$dir/early.so:$so:$bound"
+# A sanitizer's runtime has functions of its own for most, and is slow.
+[ -z "${SANITIZED:-}" ] || exit $fail
 try "loaded by dlopen" asked "$bound" BOUND_OPEN="$so"
 try "an auditor" asked "$so:$bound" LD_AUDIT="$dir/odd.so"
-if [ -z "${SANITIZED:-}" ]; then
-	try "all kinds of definitions" walked "$so:$bound:$dir/kinds.so"
-fi
+try "all kinds of definitions" walked "$so:$bound:$dir/kinds.so"
 for n in $(seq 0 12); do
 	try "an odd table, $n" asked "$so:$bound:$dir/odd.so" ODD="$n"
 done
