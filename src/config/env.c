@@ -15,13 +15,19 @@ static const struct {
 #undef X
 };
 
+#define OURS "LIBRETRY_"
+
 /* The variable that the entry "NAME=value" sets; ENV_COUNT if none of ours. */
 static enum env_var which(const char *entry)
 {
+	unsigned v = 0;
+
 	/* Most of an environment is left at its first byte. */
 	if (*entry != 'L' && *entry != 'X' && *entry != 'H')
 		return ENV_COUNT;
-	for (unsigned v = 0; v < ENV_COUNT; v++)
+	if (strncmp(entry, OURS, sizeof(OURS) - 1) != 0)
+		v = ENV_FIRST_FOREIGN;
+	for (; v < ENV_COUNT; v++)
 		if (strncmp(entry, names[v].name, names[v].len) == 0 && entry[names[v].len] == '=')
 			return (enum env_var)v;
 	return ENV_COUNT;

@@ -49,6 +49,8 @@ enum env_var {
 #undef X
 	ENV_COUNT
 };
+/* From here on the names do not begin with LIBRETRY_. */
+#define ENV_FIRST_FOREIGN ENV_XDG_CONFIG_HOME
 
 #define ENV_BYTES 4096
 
