@@ -42,6 +42,15 @@ LIBCONFIG_INSIDE = src/config/libconfdirect.a $(LIBCONFIG_LIBS)
 else
 libretry_so_SOURCES += src/preload/lc_dlopen.c
 endif
+# Behind all others: the linker takes it for what they lack. A sanitizer wants to see
+# those calls.
+noinst_LIBRARIES += src/preload/libstring.a
+src_preload_libstring_a_SOURCES = src/preload/string.c
+src_preload_libstring_a_CFLAGS = $(AM_CFLAGS) -ffreestanding -fno-lto \
+	-fno-tree-loop-distribute-patterns
+if !SANITIZED
+STRING_INSIDE = src/preload/libstring.a
+endif
 libretry_so_CFLAGS = $(AM_CFLAGS)
 libretry_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
 libretry_so_LDADD = \
@@ -51,7 +60,8 @@ libretry_so_LDADD = \
 	src/config/libconf.a \
 	$(LIBCONFIG_INSIDE) \
 	src/policy/libpolicy.a \
-	src/base/libbase.a
+	src/base/libbase.a \
+	$(STRING_INSIDE)
 libretry_so_LDFLAGS = $(AM_LDFLAGS) $(HOUSE_LDFLAGS) -shared -Wl,-soname,libretry.so \
 	-Wl,--version-script=libretry.map
 EXTRA_libretry_so_DEPENDENCIES = libretry.map

@@ -7,6 +7,7 @@ UNIT_TESTS = \
 	tests/unit/test_fmt \
 	tests/unit/test_glob \
 	tests/unit/test_prng \
+	tests/unit/test_string \
 	tests/unit/test_backoff \
 	tests/unit/test_window \
 	tests/unit/test_budget \
@@ -108,6 +109,11 @@ tests_unit_test_prng_SOURCES = tests/unit/test_prng.c
 tests_unit_test_prng_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_prng_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_prng_LDADD = $(UNIT_BASE)
+
+tests_unit_test_string_SOURCES = tests/unit/test_string.c
+tests_unit_test_string_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_string_CFLAGS = $(UNIT_CFLAGS) -fno-builtin
+tests_unit_test_string_LDADD = $(UNIT_BASE) src/preload/libstring.a
 
 tests_unit_test_backoff_SOURCES = tests/unit/test_backoff.c
 tests_unit_test_backoff_CPPFLAGS = $(UNIT_CPPFLAGS)
