@@ -74,14 +74,35 @@ static inline ssize_t sys_read(int fd, void *buf, size_t len)
 	return SYS_CALL(SYS_read, fd, buf, len);
 }
 
-/* The one that goes through libc: the layout of struct stat is libc's own. It
- * is no cancellation point. */
+/*
+ * The layout of struct stat is libc's own. Only where it is known to be the kernel's as
+ * well, in glibc and musl, libc is left out. There it is no cancellation point either.
+ */
+#if (defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__))
+static inline int sys_fstat(int fd, struct stat *st)
+{
+	return (int)SYS_CALL(SYS_fstat, fd, st);
+}
+
+static inline int sys_stat(const char *path, struct stat *st)
+{
+	return (int)SYS_CALL(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+#else
 static inline int sys_fstat(int fd, struct stat *st)
 {
 	int saved = errno;
 
 	return (int)sys_result(fstat(fd, st), saved);
 }
+
+static inline int sys_stat(const char *path, struct stat *st)
+{
+	int saved = errno;
+
+	return (int)sys_result(stat(path, st), saved);
+}
+#endif
 
 /* The struct that the plain time calls take: two longs, whatever time_t is. */
 struct sys_timespec {
@@ -123,6 +144,12 @@ struct sys_dirent {
 static inline ssize_t sys_getdents(int fd, void *buf, size_t len)
 {
 	return SYS_CALL(SYS_getdents64, fd, buf, len);
+}
+
+/* False: there is none, or it is longer or out of the root. */
+static inline bool sys_getcwd(char *to, size_t size)
+{
+	return SYS_CALL(SYS_getcwd, to, size) > 0 && to[0] == '/';
 }
 
 static inline pid_t sys_getpid(void)
@@ -243,6 +270,9 @@ static inline void sys_munmap(void *at, size_t size)
 
 /* Signal sets as the kernel has them: bit n-1 is signal n. */
 #define SYS_SIGBIT(signo) (UINT64_C(1) << ((signo) - 1))
+/* All but the two that libc keeps to itself (cancellation, setuid in all threads),
+ * which must not wait for us. */
+#define SYS_SIGALL (~(UINT64_C(3) << 31))
 
 /* <how> as for pthread_sigmask(); <old> may be NULL. */
 static inline int sys_sigmask(int how, const uint64_t *set, uint64_t *old)

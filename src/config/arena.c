@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "base/sys.h"
 
 #define CHUNK ((size_t)64 * 1024)
 #define ALIGN (sizeof(max_align_t) > 16 ? sizeof(max_align_t) : (size_t)16)
@@ -32,8 +33,8 @@ static struct chunk *map_chunk(size_t need)
 	if (need > SIZE_MAX / 2)
 		return NULL;
 	size = round_up(need + round_up(sizeof(*c), ALIGN), CHUNK);
-	c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (c == MAP_FAILED)
+	c = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!c)
 		return NULL;
 	c->next = NULL;
 	c->size = size;
@@ -69,7 +70,7 @@ void arena_free(struct arena *a)
 	while (c) {
 		struct chunk *next = c->next;
 
-		munmap(c, c->size);
+		sys_munmap(c, c->size);
 		c = next;
 	}
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,10 +71,11 @@ static bool read_all(int fd, struct slurp *s, struct fmt *why)
 static bool read_regular(int fd, struct slurp *s, struct fmt *why)
 {
 	struct stat st;
+	int rc = sys_fstat(fd, &st);
 
-	if (fstat(fd, &st) != 0) {
+	if (rc < 0) {
 		fmt_str(why, "cannot be read: ");
-		slurp_reason(why, errno);
+		slurp_reason(why, -rc);
 		return false;
 	}
 	if (!S_ISREG(st.st_mode)) {

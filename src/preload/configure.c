@@ -2,11 +2,11 @@
 #include "preload/configure.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/compat.h"
 #include "base/fmt.h"
 #include "base/prng.h"
+#include "base/sys.h"
 #include "log/log.h"
 
 #define KEPT 5
@@ -158,7 +158,7 @@ static uint64_t add_stat(const char *path, uint64_t hash)
 	struct stat st;
 	uint64_t facts[6] = { 0 };
 
-	if (stat(path, &st) == 0) {
+	if (sys_stat(path, &st) == 0) {
 		facts[0] = (uint64_t)st.st_dev;
 		facts[1] = (uint64_t)st.st_ino;
 		facts[2] = (uint64_t)st.st_size;

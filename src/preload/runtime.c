@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -72,7 +71,7 @@ static LR_NOINLINE void make_absolute(void)
 	size_t have = strlen(config_path);
 	size_t len;
 
-	if (config_path[0] == '/' || !getcwd(dir, sizeof(dir)))
+	if (config_path[0] == '/' || !sys_getcwd(dir, sizeof(dir)))
 		return;
 	len = strlen(dir);
 	if (len + 1 + have >= sizeof(config_path))
@@ -215,14 +214,13 @@ static void load(bool again)
  */
 static bool load_alone(bool again)
 {
-	sigset_t all;
-	sigset_t before;
+	const uint64_t all = SYS_SIGALL;
+	uint64_t before = 0;
 	int cancel;
 	uintptr_t nobody = 0;
 	bool mine;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sys_sigmask(SIG_BLOCK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	mine = atomic_compare_exchange_strong(&loader, &nobody, thread_key());
 	if (mine) {
@@ -231,7 +229,7 @@ static bool load_alone(bool again)
 		atomic_store(&loader, 0);
 	}
 	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sys_sigmask(SIG_SETMASK, &before, NULL);
 	return mine;
 }
 

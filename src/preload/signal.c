@@ -287,13 +287,9 @@ int signal_take_unlogged(void)
 	return atomic_exchange(&unlogged, 0);
 }
 
-/* All but the two that libc keeps to itself (cancellation, setuid in all
- * threads), which must not wait for us. */
-#define HELD (~(UINT64_C(3) << 31))
-
 void signal_hold(struct signal_hold *h)
 {
-	uint64_t held = HELD;
+	uint64_t held = SYS_SIGALL;
 
 	h->before = 0;
 	h->interrupted = false;
@@ -349,7 +345,7 @@ bool signal_blocked_any(void)
 
 void signal_hold_again(struct signal_hold *h)
 {
-	uint64_t held = HELD;
+	uint64_t held = SYS_SIGALL;
 
 	(void)h;
 	sys_sigmask(SIG_BLOCK, &held, NULL);

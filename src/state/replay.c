@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/replay.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/sys.h"
 #include "state/fdtab.h"
@@ -49,14 +47,12 @@ static void update_gate(void)
 /* The caller uses it, or nobody can. */
 static void give_back(struct entry *e)
 {
-	int saved = errno;
 	void *data = e->data;
 
 	/* First, for the child of a fork just here. */
 	e->data = NULL;
 	if (data)
-		munmap(data, e->size);
-	errno = saved;
+		sys_munmap(data, e->size);
 	atomic_store(&e->unfinished, false);
 	atomic_store(&e->fd, -1);
 	atomic_store(&e->use, FREE);
@@ -173,17 +169,10 @@ void replay_begin(int fd, uint64_t identity, size_t size)
 
 static bool map_data(struct entry *e)
 {
-	int saved = errno;
-	void *data;
-
-	if (e->data)
-		return true;
-	data = mmap(NULL, e->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	errno = saved;
-	if (data == MAP_FAILED)
-		return false;
-	e->data = data;
-	return true;
+	if (!e->data)
+		e->data = sys_mmap(NULL, e->size, PROT_READ | PROT_WRITE,
+		                   MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return e->data;
 }
 
 static void copy(struct entry *e, const struct iovec *iov, size_t count, size_t n)
