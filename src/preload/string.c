@@ -110,13 +110,21 @@ void *memset(void *into, int c, size_t n)
 	return into;
 }
 
+static inline int same8(const unsigned char *a, const unsigned char *b)
+{
+	return *(const word *)a == *(const word *)b;
+}
+
 int memcmp(const void *one, const void *other, size_t n)
 {
 	const unsigned char *a = one;
 	const unsigned char *b = other;
 	size_t i = 0;
 
-	while (n - i >= 8 && *(const word *)(a + i) == *(const word *)(b + i))
+	/* Addresses and most names. */
+	if (n >= 8 && n <= 16 && same8(a, b) && same8(a + n - 8, b + n - 8))
+		return 0;
+	while (n - i >= 8 && same8(a + i, b + i))
 		i += 8;
 	for (; i < n; i++)
 		if (a[i] != b[i])
@@ -146,11 +154,19 @@ void *memmem(const void *bytes, size_t n, const void *part, size_t len)
 
 size_t strlen(const char *text)
 {
-	size_t n = 0;
+	const char *p = text;
 
-	while (text[n])
-		n++;
-	return n;
+	/* Every look-up of a name asks. */
+	for (;; p += 4) {
+		if (!p[0])
+			return (size_t)(p - text);
+		if (!p[1])
+			return (size_t)(p - text) + 1;
+		if (!p[2])
+			return (size_t)(p - text) + 2;
+		if (!p[3])
+			return (size_t)(p - text) + 3;
+	}
 }
 
 size_t strnlen(const char *text, size_t most)
