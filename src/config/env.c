@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/env.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/compat.h"
 
+/* The names in their rows, not in pointers that the loader would have to relocate. */
 static const struct {
-	const char *name;
-	size_t len;
+	char name[25];
+	uint8_t len;
 } names[ENV_COUNT] = {
 #define X(id, name) [ENV_##id] = { name, sizeof(name) - 1 },
 	ENV_TABLE(X)
 #undef X
 };
+#define X(id, text) _Static_assert(sizeof(text) <= sizeof(names[0].name), text);
+ENV_TABLE(X)
+#undef X
 
 #define OURS "LIBRETRY_"
 

@@ -3,12 +3,14 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compat.h"
 
+/* Names in their rows, not in pointers that the loader would have to relocate. */
 static const struct {
-	const char *name;
-	enum log_level level;
+	char name[15];
+	uint8_t level;
 } kinds[EVENT_KINDS] = {
 	[EVENT_RETRY] = { "retry", LOG_WARN_LEVEL },
 	[EVENT_WOULD_RETRY] = { "would-retry", LOG_WARN_LEVEL },
@@ -37,13 +39,16 @@ static const struct {
 	X(SIGPWR) X(SIGSYS) X(SIGTRAP)
 
 static const struct {
-	const char *name;
-	int number;
+	char name[11];
+	uint8_t number;
 } signals[] = {
 #define X(n) { #n, n },
 	SIGNAL_TABLE(X)
 #undef X
 };
+#define X(n) _Static_assert(sizeof(#n) <= sizeof(signals[0].name), #n);
+SIGNAL_TABLE(X)
+#undef X
 
 enum log_level event_level(const struct event *e)
 {
