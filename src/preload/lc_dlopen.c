@@ -33,6 +33,15 @@ static const char *const shared_names[] = {
 #define CANNOT_KEEP_APART "the program exports names of libconfig's"
 #endif
 
+/* dlsym() gives an object pointer; POSIX says it may hold a function. */
+union symbol {
+	void *object;
+	void (*function)(void);
+};
+
+/* Functions of libc that only who reads a file needs: not worth a look-up at each start. */
+#define RARE(name) ((__typeof__(&name))((union symbol){ dlsym(RTLD_DEFAULT, #name) }).function)
+
 /* Whether the program's global scope defines one of them. */
 static bool names_taken(void)
 {
@@ -50,10 +59,11 @@ static bool malloc_is_libcs(void)
 {
 	Dl_info of_malloc;
 	Dl_info of_libc;
+	__typeof__(&dladdr) find = RARE(dladdr);
 	void *m = dlsym(RTLD_DEFAULT, "malloc");
 	void *g = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
 
-	return m && g && dladdr(m, &of_malloc) && dladdr(g, &of_libc) &&
+	return m && g && find && find(m, &of_malloc) && find(g, &of_libc) &&
 	       of_malloc.dli_fbase == of_libc.dli_fbase;
 }
 #endif
@@ -74,10 +84,7 @@ static bool keep_apart(int *flags)
 
 static bool fill(struct lcapi *lc, void *handle)
 {
-	union {
-		void *object;
-		void (*function)(void);
-	} s;
+	union symbol s;
 
 #define X(ret, name, params) \
 	s.object = dlsym(handle, #name); \
@@ -91,13 +98,14 @@ static bool fill(struct lcapi *lc, void *handle)
 
 bool lcapi_load(struct lcapi *lc, void **handle, const char **why)
 {
+	__typeof__(&dlopen) open_library = RARE(dlopen);
 	int flags = RTLD_NOW | RTLD_LOCAL;
 
 	if (names_taken() && !keep_apart(&flags)) {
 		*why = CANNOT_KEEP_APART ", so the file cannot be read here";
 		return false;
 	}
-	*handle = dlopen(LIBCONFIG_SONAME, flags);
+	*handle = open_library ? open_library(LIBCONFIG_SONAME, flags) : NULL;
 	if (!*handle) {
 		*why = "cannot be read: " LIBCONFIG_SONAME " cannot be loaded";
 		return false;
@@ -113,5 +121,8 @@ bool lcapi_load(struct lcapi *lc, void **handle, const char **why)
 
 void lcapi_unload(void *handle)
 {
-	dlclose(handle);
+	__typeof__(&dlclose) close_library = RARE(dlclose);
+
+	if (close_library)
+		close_library(handle);
 }
