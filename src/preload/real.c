@@ -10,14 +10,16 @@
 /*
  * The exported one-liners. Named export_x in C and x for the linker: libc's
  * headers declare some of them with types (a transparent union for socket
- * addresses) that a definition cannot repeat.
+ * addresses) that a definition cannot repeat. own_x is its address as the linker knows
+ * it: that of export_x would be one to be relocated.
  */
 #define SYMBOL(ret, name, params, args, missing) \
 	LR_EXPORT ret export_##name params __asm__(#name); \
 	ret export_##name params \
 	{ \
 		return wrap_##name args; \
-	}
+	} \
+	extern __typeof__(export_##name) own_##name LR_HIDDEN __attribute__((alias(#name)));
 #define ALIAS(ret, name, target, params, args) \
 	LR_EXPORT ret export_##name params __asm__(#name); \
 	ret export_##name params \
@@ -137,7 +139,7 @@ void real_bind(void)
 			found[i] = dlsym(RTLD_NEXT, text + list[i].at);
 #define SYMBOL(ret, name, params, args, missing) \
 	s.object = found[ROW_##name]; \
-	if (s.object && s.function != (void (*)(void))export_##name) \
+	if (s.object && s.function != (void (*)(void))own_##name) \
 		real.name = (ret(*) params)s.function;
 #ifdef __GLIBC__
 #define SYMBOL_SINCE(since, ret, name, params, args, missing) \
