@@ -81,8 +81,8 @@ static bool open_hash(struct object *o, const struct dl_phdr_info *info, uintptr
 	return true;
 }
 
-/* The dynamic section: glibc has put addresses into it. Where it has not, they are
- * outside the object. */
+/* The dynamic section: glibc has put addresses into it, but not where it may not be
+ * written, and on some architectures never. What is left there is outside the object. */
 static const ElfW(Dyn) *dynamic(const struct dl_phdr_info *info, size_t *n)
 {
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -91,7 +91,8 @@ static const ElfW(Dyn) *dynamic(const struct dl_phdr_info *info, size_t *n)
 
 		if (p->p_type != PT_DYNAMIC)
 			continue;
-		if (at % sizeof(ElfW(Addr)) != 0 || readable(info, at) < p->p_memsz)
+		if (!(p->p_flags & PF_W) || at % sizeof(ElfW(Addr)) != 0 ||
+		    readable(info, at) < p->p_memsz)
 			return NULL;
 		*n = p->p_memsz / sizeof(ElfW(Dyn));
 		return (const ElfW(Dyn) *)at;

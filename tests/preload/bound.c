@@ -3,7 +3,8 @@
  * bound.c - a library that is preloaded right behind libretry.so, so that for both
  * dlsym(RTLD_NEXT) gives the same, and that compares this with what libretry.so has
  * in its table of real functions. With BOUND_OPEN it loads libretry.so itself, and
- * expects libc's functions there. bound.sh reads what it says.
+ * expects libc's functions there; with BOUND_LIBC they must be in libc in any case.
+ * bound.sh reads what it says.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -44,6 +45,14 @@ __attribute__((constructor)) static void load(void)
 		dprintf(1, "%s\n", dlerror());
 }
 
+static int is_libcs(void *function)
+{
+	void *known = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	Dl_info its, libcs;
+
+	return dladdr(function, &its) && dladdr(known, &libcs) && its.dli_fbase == libcs.dli_fbase;
+}
+
 __attribute__((destructor)) static void compare(void)
 {
 	void *from = getenv("BOUND_OPEN") ? dlopen("libc.so.6", RTLD_NOW) : RTLD_NEXT;
@@ -54,7 +63,9 @@ __attribute__((destructor)) static void compare(void)
 	dl_iterate_phdr(find_library, &base);
 	table = (void *const *)(base + strtoul(getenv("BOUND_AT"), NULL, 16));
 	for (size_t i = 0; base && i < ARRAY_LEN(rows); i++) {
-		if (rows[i].since > libc_glibc_minor() || table[i] == dlsym(from, rows[i].name))
+		if (rows[i].since > libc_glibc_minor() ||
+		    (table[i] == dlsym(from, rows[i].name) &&
+		     (!getenv("BOUND_LIBC") || is_libcs(table[i]))))
 			same++;
 		else
 			dprintf(1, "%s ", rows[i].name);

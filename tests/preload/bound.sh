@@ -34,8 +34,9 @@ trap 'rm -rf "$tmp"' EXIT
 
 bound=$dir/bound.so
 usual=walked
-[ -z "${SANITIZED:-}" ] || usual=either
-try "alone" $usual "$so:$bound"
+libcs=BOUND_LIBC=yes
+[ -z "${SANITIZED:-}" ] || { usual=either; libcs=A=b; }
+try "alone" $usual "$so:$bound" "$libcs"
 try "another behind" $usual "$so:$bound:$dir/early.so"
 try "another in front" $usual "$dir/early.so:$so:$bound"
 # A sanitizer's runtime has functions of its own for most, and is slow.
