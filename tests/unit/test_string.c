@@ -63,7 +63,7 @@ static void setup(void)
 /* A text of few letters, the zero byte the last that can be read. */
 static const char *text(int where, unsigned len)
 {
-	static const char letters[] = "aAbB\xc4\xe4 z";
+	static const char letters[] = "aAzZ\xc4\xe4 @[";
 	char *p = (char *)end[where] - len - 1;
 
 	for (unsigned i = 0; i < len; i++)
@@ -137,6 +137,12 @@ START_TEST(texts_compare_as_in_libc)
 		ck_assert_int_eq(sign(strcasecmp(a, b)), sign(LIBC(strcasecmp)(a, b)));
 		ck_assert_int_eq(sign(strncasecmp(a, b, most)),
 		                 sign(LIBC(strncasecmp)(a, b, most)));
+		/* Without an end of their own. */
+		a = memset(end[0] - most, 'x', most);
+		b = memset(end[1] - most, 'x', most);
+		ck_assert_uint_eq(strnlen(a, most), most);
+		ck_assert_int_eq(strncmp(a, b, most), 0);
+		ck_assert_int_eq(strncasecmp(a, b, most), 0);
 	}
 }
 END_TEST
