@@ -313,6 +313,46 @@ static inline int sys_readable(const void *p)
 	return SYS_CALL(SYS_rt_sigprocmask, -1, p, NULL, (size_t)8) == -EINVAL;
 }
 
+/* Whether the 4 bytes at <p>, on their own boundary, can be read and written: the kernel
+ * adds 0 to them. (Nobody waits at the first address, nor for what is compared.) */
+static inline int sys_writable(const void *p)
+{
+	static const uint32_t nobody;
+
+	return SYS_CALL(SYS_futex, &nobody, 5 | 128 /* FUTEX_WAKE_OP_PRIVATE */, 1, 1, p,
+	                1 << 28 /* FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0 */) != -EFAULT;
+}
+
+/* Memory comes in no smaller pieces. */
+#define SYS_PAGE 4096
+
+/* One of the two, of all of <size> bytes at <p>: a call for each page of them. */
+static inline bool sys_all(const void *p, size_t size, int (*is_so)(const void *))
+{
+	uintptr_t at = (uintptr_t)p & ~(uintptr_t)7;
+	uintptr_t end;
+
+	if (__builtin_add_overflow((uintptr_t)p, size, &end))
+		return false;
+	for (; at < end; at = (at | (SYS_PAGE - 1)) + 1)
+		if (!is_so((const void *)at))
+			return false;
+	return true;
+}
+
+/* Whether <p> may be an address of the program's, for all that its value tells: NULL and
+ * what is near it, and the negative ones, lead nowhere. No system call. */
+static inline bool sys_plausible(const void *p)
+{
+	uintptr_t at = (uintptr_t)p;
+
+#if UINTPTR_MAX > UINT32_MAX
+	return (intptr_t)at >= 65536;
+#else
+	return at >= 65536 && at < (uintptr_t)-SYS_PAGE;
+#endif
+}
+
 /* Seconds and ns since the epoch, as one number of ns. */
 static inline int64_t sys_realtime(void)
 {

@@ -11,6 +11,7 @@
 
 #include "base/libc.h"
 #include "engine/ops.h"
+#include "preload/gate.h"
 #include "state/fdtab.h"
 
 /* In what follows <began> is clock_at_entry() of the program's call, and <entry_errno>
@@ -66,14 +67,12 @@ int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, 
 
 /* <fd> stands in an epoll set where other threads may wait: on this machine the refusal
  * can reach them before connect() has returned to us, so the record is begun before that
- * call. (What the address holds has not been checked by the kernel then; one that cannot
- * be read would fault here, with EFAULT lost.) dial_withdraw(): connect() then did not say
- * EINPROGRESS. */
+ * call. dial_withdraw(): connect() then did not say EINPROGRESS. */
 bool dial_is_watched(int fd);
 static inline bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && dial_is_watched(fd) &&
-	       sa && len <= sizeof(struct sockaddr_storage);
+	       len <= sizeof(struct sockaddr_storage) && gate_may_read(sa, len);
 }
 void dial_withdraw(int fd);
 

@@ -80,9 +80,11 @@ static enum outcome call_again(int fd, const struct sockaddr *sa, socklen_t len,
 	return OUTCOME_KNOWN;
 }
 
-static bool is_unspec(const struct sockaddr *sa, socklen_t len)
+/* The kernel looks at what it is given before it looks at the socket. */
+static bool is_wrong(const struct sockaddr *sa, socklen_t len)
 {
-	return len >= sizeof(sa->sa_family) && sys_readable(sa) && sa->sa_family == AF_UNSPEC;
+	return len < sizeof(sa->sa_family) || len > sizeof(struct sockaddr_storage) ||
+	       !sys_all(sa, len, sys_readable);
 }
 
 LR_NOINLINE enum outcome dial_again(int fd, const struct sockaddr *sa, socklen_t len, int *error)
@@ -94,9 +96,9 @@ LR_NOINLINE enum outcome dial_again(int fd, const struct sockaddr *sa, socklen_t
 	*error = 0;
 	while (gate_open() && fdtab_find(fd, &ref)) {
 		if (pend_state(&ref) != PEND_CONNECTING) {
-			if (!runtime_owns_process())
+			if (is_wrong(sa, len) || !runtime_owns_process())
 				return OUTCOME_OTHER;
-			if (is_unspec(sa, len)) {
+			if (sa->sa_family == AF_UNSPEC) {
 				pending_withdraw(&preload_ops, &hold, fd);
 				return OUTCOME_OTHER;
 			}

@@ -47,16 +47,11 @@ static void set_options(int fd, const struct socket_options *o)
 		set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)o->keepalive_count);
 }
 
-/* Memory comes in no smaller pieces. */
-#define SMALLEST_PAGE 4096
-
 /* Before the kernel has looked at an address, it may lead nowhere. */
 static bool readable(const struct sockaddr *sa, socklen_t len)
 {
-	const char *last = (const char *)sa + len - 8;
-
-	return len >= 8 && len <= sizeof(struct sockaddr_storage) && sys_readable(sa) &&
-	       (((uintptr_t)sa ^ (uintptr_t)(last + 7)) < SMALLEST_PAGE || sys_readable(last));
+	return len >= 8 && len <= sizeof(struct sockaddr_storage) &&
+	       sys_all(sa, len, sys_readable);
 }
 
 /* A fault strikes the first attempt: it fails with errno, and is not made. */

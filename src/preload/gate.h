@@ -12,6 +12,7 @@
 
 #include "base/compat.h"
 #include "base/libc.h"
+#include "base/sys.h"
 #include "preload/ops.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
@@ -58,6 +59,15 @@ static inline bool gate_open(void)
 		runtime_init();
 	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 &&
 	       (!fdtab_any_aged() || runtime_owns_process());
+}
+
+/* Whether what a call points to may be read before the kernel has, which says EFAULT where
+ * we would crash: asked of the kernel once something failed. Until then no system call is
+ * made, and of what leads nowhere only that is found which its value shows. */
+static inline bool gate_may_read(const void *p, size_t size)
+{
+	return sys_plausible(p) &&
+	       (!fdtab_any_aged() || size == 0 || sys_all(p, size, sys_readable));
 }
 
 /* No connect that is under way has failed, or is due at any time (or there is

@@ -24,7 +24,7 @@
 
 static bool readable(const void *p, size_t size)
 {
-	return sys_readable(p) && sys_readable((const char *)p + size - 8);
+	return sys_all(p, size, sys_readable);
 }
 
 /* Whom it goes to: <to>, else the peer. */
@@ -34,7 +34,7 @@ static void find_peer(int fd, const struct sockaddr *to, socklen_t to_len, struc
 	socklen_t len = sizeof(ss);
 
 	a->family = AF_UNSPEC;
-	if (to && to_len >= 8 && to_len <= sizeof(ss) && readable(to, to_len)) {
+	if (to && to_len <= sizeof(ss) && readable(to, to_len)) {
 		addr_from_sockaddr(a, to, to_len);
 		return;
 	}

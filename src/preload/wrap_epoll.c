@@ -232,15 +232,11 @@ static int wait_beside_threads(struct epoll_call *c)
 	return go_on(c, &w, true, n);
 }
 
-static bool readable(const void *p, size_t size)
-{
-	return sys_readable(p) && sys_readable((const char *)p + size - 8);
-}
-
 /* What the kernel would refuse, it may refuse. */
 static bool sane(const struct epoll_call *c)
 {
-	return c->max > 0 && (size_t)c->max <= INT_MAX / sizeof(struct epoll_event);
+	return c->max > 0 && (size_t)c->max <= INT_MAX / sizeof(struct epoll_event) &&
+	       (!c->time || gate_may_read(c->time, sizeof(*c->time)));
 }
 
 static LR_NOINLINE int slow_wait(struct epoll_call *c)
@@ -342,14 +338,14 @@ static LR_NOINLINE int control_apart(int epfd, int op, int fd, struct epoll_even
 /*
  * A new registration of a socket whose connect is under way. Another thread may
  * wait in the set and meet its event at once, so it is noted before the call.
- * (What <event> points to has not been checked by the kernel then.)
  */
 static int control_announced(int epfd, int fd, struct epoll_event *event)
 {
 	struct watch w;
 	int rc;
 
-	if (libc_single_threaded() || !event || fdtab_watch_of(fd, epfd, &w))
+	if (libc_single_threaded() || !gate_may_read(event, sizeof(*event)) ||
+	    fdtab_watch_of(fd, epfd, &w))
 		return control_apart(epfd, EPOLL_CTL_ADD, fd, event);
 	fdtab_watch_set(fd, epfd, event->events, event->data.u64);
 	rc = real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, event);
@@ -368,7 +364,7 @@ static bool control_parked(int epfd, int op, int fd, struct epoll_event *event, 
 
 	/* An exclusive one could be parked and never armed again: the kernel does
 	 * not modify it. */
-	if (!readable(event, sizeof(*event)) || (event->events & EPOLLEXCLUSIVE) ||
+	if (!sys_all(event, sizeof(*event), sys_readable) || (event->events & EPOLLEXCLUSIVE) ||
 	    !pending_epoll_ctl(&preload_ops, &hold, epfd, op, fd, event->events,
 	                       event->data.u64, rc))
 		return false;

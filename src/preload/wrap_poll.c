@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/sys.h"
 #include "engine/pending.h"
 #include "engine/wait.h"
 #include "preload/gate.h"
@@ -26,7 +27,8 @@ struct call {
 	const struct timespec *ts; /* of ppoll() */
 	const sigset_t *mask;
 	struct pollfd *map;        /* NULL: none was needed yet */
-	bool plain;                /* no memory: what the kernel says is shown */
+	bool plain;                /* no copy: what the kernel says is shown */
+	bool writable;             /* .fds is, by us; not asked yet: false */
 	struct wait_clock clock;
 };
 
@@ -84,13 +86,22 @@ static LR_NOINLINE int call_small(struct call *c)
 	return call_on_copy(c, copy);
 }
 
+/* Where the kernel says EFAULT it still may. */
+static bool can_answer(struct call *c)
+{
+	c->writable = c->writable || sys_all(c->fds, c->n * sizeof(*c->fds), sys_writable);
+	return c->writable;
+}
+
 static LR_NOINLINE int call_without_hidden(struct call *c)
 {
-	if (c->n <= SMALL)
+	bool can = can_answer(c);
+
+	if (can && c->n <= SMALL)
 		return call_small(c);
-	if (!c->map)
+	if (can && !c->map)
 		c->map = waits_map(c->n * sizeof(*c->map));
-	if (c->map)
+	if (can && c->map)
 		return call_on_copy(c, c->map);
 	c->plain = true;
 	return call_limited(c, c->fds);
@@ -200,13 +211,13 @@ static int among_threads(struct call *c)
 	return rc <= 0 || gate_idle() ? rc : go_on_after(c, entry);
 }
 
-/* An array that we would fault on, where the kernel says EFAULT or EINVAL, is
- * told as far as that can be done without asking. */
+/* What the kernel would refuse is left to it. */
 static int slow(struct call *c)
 {
 	if (gate_young())
 		return among_threads(c);
-	if (!gate_open() || c->n > FDTAB_FDS || (c->n && !c->fds) || !begin(c, WAITS_NOW))
+	if (!gate_open() || c->n > FDTAB_FDS ||
+	    (c->n && !gate_may_read(c->fds, c->n * sizeof(*c->fds))) || !begin(c, WAITS_NOW))
 		return call_plain(c);
 	return finish(c, go_on(c));
 }

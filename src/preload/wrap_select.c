@@ -27,7 +27,6 @@
 
 #define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
 #define SMALL_WORDS (FD_SETSIZE / WORD_BITS)
-#define PAGE 4096
 
 /* The program's three sets; and the first as the kernel got it. */
 enum which { R, W, X, SETS, GIVEN = SETS, PARTS };
@@ -89,16 +88,32 @@ static bool own_has(const struct call *c, enum which i, int fd)
 	return own_word(c, i, (size_t)(fd / WORD_BITS)) >> fd % WORD_BITS & 1;
 }
 
+/* What the kernel would refuse to read, or to answer to, is left to it. */
+static bool may_use(const struct call *c)
+{
+	size_t size = (size_t)(c->n + WORD_BITS - 1) / WORD_BITS * sizeof(unsigned long);
+
+	for (int i = R; i < SETS; i++) {
+		size_t first = size < sizeof(fd_set) ? size : sizeof(fd_set);
+
+		if (c->own[i] &&
+		    (!gate_may_read(c->own[i], first) ||
+		     (fdtab_any_aged() && !sys_all(c->own[i], first, sys_writable))))
+			return false;
+	}
+	return true;
+}
+
 /* How many of <words> words at <set> can be read. */
 static size_t readable_words(const fd_set *set, size_t words)
 {
 	uintptr_t begin = (uintptr_t)set;
 	uintptr_t end = begin + words * sizeof(unsigned long);
-	uintptr_t page = (begin + sizeof(*set) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t page = (begin + sizeof(*set) + SYS_PAGE - 1) & ~(uintptr_t)(SYS_PAGE - 1);
 
 	if (!set)
 		return 0;
-	for (; page < end; page += PAGE)
+	for (; page < end; page += SYS_PAGE)
 		if (!sys_readable((const void *)page))
 			return (page - begin) / sizeof(unsigned long);
 	return words;
@@ -370,7 +385,7 @@ static int among_threads(struct call *c, unsigned long *space)
 	int64_t entry;
 	int rc;
 
-	if (c->n < 0 || c->n > FD_SETSIZE)
+	if (c->n < 0 || c->n > FD_SETSIZE || !may_use(c))
 		return call_plain(c);
 	if (!c->is_pselect && c->tv)
 		tv = *c->tv;
@@ -396,7 +411,8 @@ static LR_NOINLINE int slow(struct call *c)
 
 	if (gate_idle())
 		return among_threads(c, space);
-	if (!gate_open() || c->n < 0 || !begin(c, c->tv, WAITS_NOW) || !prepare(c, space))
+	if (!gate_open() || c->n < 0 || !may_use(c) || !begin(c, c->tv, WAITS_NOW) ||
+	    !prepare(c, space))
 		return call_plain(c);
 	return finish(c, go_on(c));
 }

@@ -95,7 +95,7 @@ int wrap___epoll_pwait2_time64(int epfd, struct epoll_event *events, int max,
 
 	/* The other three are read by libc, this one by the kernel: EFAULT is its to say. */
 	if (gate_idle_through() ||
-	    (timeout && !(sys_readable(&timeout->sec) && sys_readable(&timeout->sec + 1)))) {
+	    (timeout && !sys_all(timeout, sizeof(*timeout), sys_readable))) {
 		thread_waits();
 		return real.__epoll_pwait2_time64(epfd, events, max, timeout, mask);
 	}

@@ -32,8 +32,8 @@ PRELOAD_TESTS = \
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
 	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
 	tests/preload/behind.pt tests/preload/clocks.pt
-PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt
-EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env
+PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt tests/preload/wild.pt
+EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env tests/preload/wild.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
 	tests/preload/clocks.env tests/preload/behind.env
@@ -243,6 +243,11 @@ tests_preload_daemon_pt_SOURCES = tests/preload/daemon.c
 tests_preload_daemon_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_daemon_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_daemon_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_wild_pt_SOURCES = tests/preload/wild.c
+tests_preload_wild_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_wild_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_wild_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_forks_pt_SOURCES = tests/preload/forks.c
 tests_preload_forks_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
