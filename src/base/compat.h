@@ -30,6 +30,14 @@
 	__typeof__(a) kept_##a = (a); \
 	__asm__("" : "+m"(kept_##a))
 
+/* Whether the functions of .S files are there: the few lines of each are written for each
+ * architecture. */
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+#define LR_JUMPS 1
+#else
+#define LR_JUMPS 0
+#endif
+
 #define LR_UNUSED __attribute__((unused))
 
 /* Thread-local data of a guest: initial-exec, because the general model may

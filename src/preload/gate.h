@@ -51,13 +51,13 @@ static inline bool gate_idle_through(void)
 }
 
 /* The gate is not idle: binds the real functions if nobody has. True: there is
- * a connect under way, and it is this process's. A vfork child shares our memory;
- * it is asked for (getpid) once something failed. errno untouched. */
+ * a connect under way, and it is this process's. A vfork child shares our memory; one that
+ * libc did not make is asked for (getpid) once something failed. errno untouched. */
 static inline bool gate_open(void)
 {
 	if (fdtab_busy() & FDTAB_CLOSED)
 		runtime_init();
-	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 &&
+	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 && !thread_is_vforked() &&
 	       (!fdtab_any_aged() || runtime_owns_process());
 }
 
@@ -71,10 +71,12 @@ static inline bool gate_may_read(const void *p, size_t size)
 }
 
 /* No connect that is under way has failed, or is due at any time (or there is
- * none): a wait has nothing to do before its real call, nor to hide in it. */
+ * none): a wait has nothing to do before its real call, nor to hide in it. Not in what
+ * may be a vfork child: gate_open() looks. */
 static inline bool gate_young(void)
 {
-	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged();
+	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged() &&
+	       !lr_unlikely(thread_has_vforked);
 }
 
 #endif

@@ -24,6 +24,7 @@ libretry_so_SOURCES = \
 	src/preload/target.c src/preload/target.h \
 	src/preload/thread.c \
 	src/preload/time64.h \
+	src/preload/vfork.S \
 	src/preload/waits.c src/preload/waits.h \
 	src/preload/dial_again.c src/preload/dial_first.c \
 	src/preload/wrap_connect.c \
@@ -52,6 +53,7 @@ if !SANITIZED
 STRING_INSIDE = src/preload/libstring.a
 endif
 libretry_so_CFLAGS = $(AM_CFLAGS)
+libretry_so_CCASFLAGS = $(AM_CFLAGS)
 libretry_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCONFIG_CFLAGS)
 libretry_so_LDADD = \
 	src/engine/libengine.a \

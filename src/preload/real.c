@@ -7,12 +7,17 @@
 #include "base/libc.h"
 #include "preload/next.h"
 
+/* Other names of what stands in an .S file stand there, too. */
+#define ALIAS_JUMP(ret, name, target, params, args)
+
 /*
  * The exported one-liners. Named export_x in C and x for the linker: libc's
  * headers declare some of them with types (a transparent union for socket
  * addresses) that a definition cannot repeat. own_x is its address as the linker knows
  * it: that of export_x would be one to be relocated.
  */
+#define JUMP(ret, name, params, args, missing) \
+	LR_HIDDEN ret own_##name params __asm__("export_" #name);
 #define SYMBOL(ret, name, params, args, missing) \
 	LR_EXPORT ret export_##name params __asm__(#name); \
 	ret export_##name params \
@@ -36,6 +41,7 @@
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #endif
 #include "preload/symbols.def"
+#undef JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
@@ -43,6 +49,7 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
 #define SYMBOL(ret, name, params, args, missing) \
 	static ret missing_##name params \
 	{ \
@@ -54,6 +61,7 @@
 #define ALIAS(ret, name, target, params, args)
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
+#undef JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
@@ -63,12 +71,14 @@
 /* Before real_bind() nobody calls through these but by mistake; then too a
  * failure is better than a jump to NULL. */
 struct real real = {
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
 #define SYMBOL(ret, name, params, args, missing) .name = missing_##name,
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
+#undef JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
@@ -116,6 +126,7 @@ static const struct next_name list[] = {
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #include "preload/symbols.def"
+#undef JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 _Static_assert(ROWS <= NEXT_NAMES, "next_find() takes fewer");
@@ -137,6 +148,11 @@ void real_bind(void)
 	for (size_t i = 0; i < ROWS; i++)
 		if (!found[i] && list[i].since <= minor)
 			found[i] = dlsym(RTLD_NEXT, text + list[i].at);
+#if LR_JUMPS
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
+#else
+#define JUMP(ret, name, params, args, missing)
+#endif
 #define SYMBOL(ret, name, params, args, missing) \
 	s.object = found[ROW_##name]; \
 	if (s.object && s.function != (void (*)(void))own_##name) \
@@ -148,6 +164,7 @@ void real_bind(void)
 #define SYMBOL_SINCE(since, ret, name, params, args, missing)
 #endif
 #include "preload/symbols.def"
+#undef JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS

@@ -24,12 +24,16 @@
 #include "preload/time64.h"
 
 struct real {
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
+#define ALIAS_JUMP(ret, name, target, params, args)
 #define SYMBOL(ret, name, params, args, missing) ret(*name) params;
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
+#undef JUMP
+#undef ALIAS_JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS
@@ -39,12 +43,16 @@ struct real {
 extern struct real real LR_HIDDEN;
 
 /* The wrappers, one per row, in wrap_*.c and signal.c. */
+#define JUMP(ret, name, params, args, missing)
+#define ALIAS_JUMP(ret, name, target, params, args)
 #define SYMBOL(ret, name, params, args, missing) ret wrap_##name params;
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)
 #define ALIAS(ret, name, target, params, args)
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
+#undef JUMP
+#undef ALIAS_JUMP
 #undef SYMBOL
 #undef SYMBOL_SINCE
 #undef ALIAS

@@ -346,6 +346,24 @@ bool runtime_owns_process(void)
 	return atomic_load(&owner) == sys_getpid();
 }
 
+LR_NOINLINE bool runtime_in_vfork_child(void)
+{
+	if (gate_now() & GATE_PASS)
+		return false;
+	thread_has_vforked = !runtime_owns_process();
+	return thread_has_vforked;
+}
+
+/* What vfork.S calls, and then jumps to what it returns. The child has this thread's
+ * memory, and so its mark. */
+void *vfork_begins(void);
+LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
+{
+	runtime_init();
+	thread_has_vforked = true;
+	return (void *)real.vfork;
+}
+
 bool runtime_seed(uint64_t *seed)
 {
 	const char *text = env_get(&env, ENV_SEED);

@@ -87,6 +87,17 @@ void runtime_postfork_child(void);
  * it may have more to do than the read that it makes next. */
 extern LR_TLS bool thread_has_waited LR_HIDDEN;
 
+/* This thread has called vfork(), and has not been seen to be the parent since. */
+extern LR_TLS bool thread_has_vforked LR_HIDDEN;
+
+/* This is a child of libc's vfork(): what we know is its parent's. After a vfork() only,
+ * a system call. */
+bool runtime_in_vfork_child(void);
+static inline bool thread_is_vforked(void)
+{
+	return lr_unlikely(thread_has_vforked) && runtime_in_vfork_child();
+}
+
 static inline void thread_waits(void)
 {
 	thread_has_waited = true;

@@ -9,6 +9,7 @@
 
 /* The project's whole thread-local data. */
 LR_TLS bool thread_has_waited;
+LR_TLS bool thread_has_vforked;
 static LR_TLS struct {
 	struct prng prng;
 	uint32_t seeded_in; /* generation + 1; 0: never */

@@ -99,7 +99,7 @@ static LR_NOINLINE int begin_slowly(int fd, const struct sockaddr *sa, socklen_t
 /* Not in a vfork child: the record would be its parent's. */
 static inline bool may_begin(void)
 {
-	return gate_idle() || gate_open();
+	return (gate_idle() && !thread_is_vforked()) || gate_open();
 }
 
 int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
@@ -290,6 +290,8 @@ static LR_NOINLINE int tell_connected(int fd, const struct sockaddr *sa, socklen
 /* Also after what dial_before() did. */
 static LR_NOINLINE int note_connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
+	if (thread_is_vforked())
+		return 0;
 	note_peer(fd, sa, len, thread_key());
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
 }
@@ -303,7 +305,8 @@ static LR_NOINLINE int connected_other(int fd, const struct sockaddr *sa, sockle
 /* By its first attempt. */
 static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
+	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(thread_has_vforked) ||
+	    lr_unlikely(!tally_call_four(sa)))
 		return connected_other(fd, sa, len);
 	thread_has_waited = false;
 	peers_note_four(fd, sa, thread_key());

@@ -4,9 +4,10 @@
  * to name the same socket as another one. What is known is forgotten before the
  * real call, since afterwards the number may be another thread's.
  *
- * A vfork child shares our memory, not our descriptors. While a connect is
- * retried it is told by getpid(); elsewhere that would be a system call too
- * many, so there a child that closes a number takes the parent's knowledge of
+ * A vfork child shares our memory, not our descriptors. One that libc made is known by
+ * its thread's mark (thread_is_vforked). Another one, of a raw clone(), is told by
+ * getpid() while a connect is retried; elsewhere that would be a system call too
+ * many, so there such a child that closes a number takes the parent's knowledge of
  * its epoll registrations and of its peer with it, which later connects on it
  * then lack; a connection that breaks afterwards is not made again.
  */
@@ -68,6 +69,8 @@ static LR_NOINLINE int close_known(int fd)
 {
 	if (unbound())
 		runtime_init();
+	if (thread_is_vforked())
+		return real.close(fd);
 	peers_forget(fd);
 	if (fdtab_word() & FDTAB_REPLAY)
 		drop_kept(fd, true);
@@ -85,8 +88,11 @@ int wrap_close(int fd)
 	if (lr_unlikely((fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY)) || fdtab_knows(fd)))
 		return close_known(fd);
 	/* A number that is given out again may be accepted from the same peer. */
-	if (fdtab_word() & FDTAB_PEERS)
+	if (fdtab_word() & FDTAB_PEERS) {
+		if (lr_unlikely(thread_has_vforked))
+			return close_known(fd);
 		peers_forget(fd);
+	}
 	return real.close(fd);
 }
 
@@ -156,6 +162,8 @@ void wrap_closefrom(int first)
  */
 static void copied(int from, int to)
 {
+	if (thread_is_vforked())
+		return;
 	if (lr_unlikely(fdtab_word() & FDTAB_PEERS))
 		peers_copy(from, to);
 	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))

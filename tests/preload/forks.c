@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define THREADS 8
@@ -241,6 +242,128 @@ START_TEST(a_vfork_child_changes_nothing)
 }
 END_TEST
 
+/* Nothing has failed yet when a child uses the parent's number for a connect of its own:
+ * the parent is not led to where that one goes. */
+START_TEST(a_vfork_child_connects)
+{
+	struct pollfd p = { .events = POLLOUT };
+	struct sockaddr_in to, other, peer;
+	socklen_t len = sizeof(peer);
+	int server = bound(&to), others = bound_at("127.0.0.3", &other);
+	int status;
+	pid_t pid;
+
+	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(connect(p.fd, (struct sockaddr *)&to, sizeof(to)), -1);
+	ck_assert_int_eq(errno, EINPROGRESS);
+	pid = vfork();
+	if (pid == 0) {
+		/* One more, and one that is answered. */
+		int next = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		int pipes[2];
+		char c;
+
+		if (connect(next, (struct sockaddr *)&other, sizeof(other)) != -1 ||
+		    errno != EINPROGRESS || dup2(next, p.fd) != p.fd)
+			_exit(1);
+		close(p.fd);
+		if (socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0) != p.fd ||
+		    connect(p.fd, (struct sockaddr *)&other, sizeof(other)) != -1 ||
+		    errno != EINPROGRESS)
+			_exit(2);
+		if (pipe(pipes) != 0 || dup2(pipes[0], p.fd) != p.fd ||
+		    write(pipes[1], "x", 1) != 1 || poll(&p, 1, 0) < 0 ||
+		    read(p.fd, &c, 1) != 1)
+			_exit(3);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(listen(others, 8), 0);
+	listen_late(server, 50);
+	ck_assert_int_eq(poll(&p, 1, 20000), 1);
+	ck_assert_int_eq(getpeername(p.fd, (struct sockaddr *)&peer, &len), 0);
+	ck_assert_int_eq(peer.sin_port, to.sin_port);
+	ck_assert_int_eq(peer.sin_addr.s_addr, to.sin_addr.s_addr);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+}
+END_TEST
+
+/* What is known of the parent's connections stays: one that the server resets before a
+ * byte went over it is made again. */
+START_TEST(a_vfork_child_closes)
+{
+	struct linger l = { 1, 0 };
+	struct pollfd p = { .events = POLLIN };
+	struct sockaddr_in to;
+	int server = bound(&to);
+	int fd = tcp_socket();
+	int status;
+	int peer;
+	pid_t pid;
+
+	ck_assert_int_eq(listen(server, 8), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	pid = vfork();
+	if (pid == 0) {
+		dup2(fd, fd + 1);
+		close(fd);
+		close(fd + 1);
+		if (socket(AF_INET, SOCK_STREAM, 0) != fd ||
+		    connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+			_exit(1);
+		dup2(0, fd);
+		close(fd);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	peer = accept(server, NULL, NULL);
+	setsockopt(peer, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(peer);
+	p.fd = fd;
+	ck_assert_int_eq(poll(&p, 1, 20000), 1);
+	ck_assert_int_eq(send(fd, "hello", 5, 0), 5);
+	ck_assert_uint_eq(log_lines(" recovered op=send"), 1);
+}
+END_TEST
+
+/* vfork() itself: who it is, what it fails with, and the way back to a stack that is used
+ * again; also where the parent is among threads, and then goes on connecting. */
+START_TEST(vfork_is_vfork)
+{
+	struct rlimit none = { 0, 0 };
+	pid_t own = getpid();
+	volatile int seen = 0;
+	int status;
+
+	for (volatile int i = 0; i < 100; i++) {
+		pid_t pid;
+
+		errno = 4711;
+		pid = vfork();
+		if (pid == 0) {
+			seen += getpid() != own && getppid() == own && errno == 4711;
+			_exit(i);
+		}
+		ck_assert_int_gt(pid, 0);
+		ck_assert_int_eq(errno, 4711);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(WEXITSTATUS(status), i);
+	}
+	ck_assert_int_eq(seen, 100);
+	bound(&dead);
+	bound_at("127.0.0.2", &brief);
+	ck_assert_int_eq(connect_in_poll(&brief), ECONNREFUSED);
+	ck_assert_uint_eq(log_lines(" retry "), 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NPROC, &none), 0);
+	if (setuid(65534) == 0 || geteuid() != 0) {
+		ck_assert_int_eq(vfork(), -1);
+		ck_assert_int_eq(errno, EAGAIN);
+	}
+}
+END_TEST
+
 /* A child whose handlers of fork did not run: nothing of it is ours. */
 START_TEST(a_child_made_past_libc)
 {
@@ -294,4 +417,5 @@ END_TEST
 
 UNIT_MAIN("preload forks", &fork_storm_among_retrying_threads,
           &spawned_children_close_and_replace, &a_vfork_child_changes_nothing,
+          &a_vfork_child_connects, &a_vfork_child_closes, &vfork_is_vfork,
           &a_child_made_past_libc, &a_child_inherits_no_retry)
