@@ -76,7 +76,7 @@ static inline bool gate_may_read(const void *p, size_t size)
 static inline bool gate_young(void)
 {
 	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged() &&
-	       !lr_unlikely(thread_has_vforked);
+	       !lr_unlikely(thread_marks.has_vforked);
 }
 
 #endif

@@ -350,8 +350,8 @@ LR_NOINLINE bool runtime_in_vfork_child(void)
 {
 	if (gate_now() & GATE_PASS)
 		return false;
-	thread_has_vforked = !runtime_owns_process();
-	return thread_has_vforked;
+	thread_marks.has_vforked = !runtime_owns_process();
+	return thread_marks.has_vforked;
 }
 
 /* What vfork.S calls, and then jumps to what it returns. The child has this thread's
@@ -360,7 +360,7 @@ void *vfork_begins(void);
 LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 {
 	runtime_init();
-	thread_has_vforked = true;
+	thread_marks.has_vforked = true;
 	return (void *)real.vfork;
 }
 

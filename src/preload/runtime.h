@@ -83,30 +83,33 @@ bool runtime_seed(uint64_t *seed);
 /* In the child after fork. */
 void runtime_postfork_child(void);
 
-/* This thread has made a wait (poll, select, epoll_wait ...) since its last connect:
- * it may have more to do than the read that it makes next. */
-extern LR_TLS bool thread_has_waited LR_HIDDEN;
-
-/* This thread has called vfork(), and has not been seen to be the parent since. */
-extern LR_TLS bool thread_has_vforked LR_HIDDEN;
+/* What is known of this thread, side by side, as to find the place costs an instruction. */
+struct thread_marks {
+	/* It has made a wait (poll, select, epoll_wait ...) since its last connect: it may
+	 * have more to do than the read that it makes next. */
+	bool has_waited;
+	/* It has called vfork(), and has not been seen to be the parent since. */
+	bool has_vforked;
+};
+extern LR_TLS struct thread_marks thread_marks LR_HIDDEN;
 
 /* This is a child of libc's vfork(): what we know is its parent's. After a vfork() only,
  * a system call. */
 bool runtime_in_vfork_child(void);
 static inline bool thread_is_vforked(void)
 {
-	return lr_unlikely(thread_has_vforked) && runtime_in_vfork_child();
+	return lr_unlikely(thread_marks.has_vforked) && runtime_in_vfork_child();
 }
 
 static inline void thread_waits(void)
 {
-	thread_has_waited = true;
+	thread_marks.has_waited = true;
 }
 
 /* A number that differs between threads alive at one time. No system call. */
 static inline uintptr_t thread_key(void)
 {
-	return (uintptr_t)&thread_has_waited;
+	return (uintptr_t)&thread_marks;
 }
 
 /* Random bits of this thread's own generator: seeded from the kernel at first

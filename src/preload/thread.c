@@ -8,8 +8,7 @@
 #include "preload/runtime.h"
 
 /* The project's whole thread-local data. */
-LR_TLS bool thread_has_waited;
-LR_TLS bool thread_has_vforked;
+LR_TLS struct thread_marks thread_marks;
 static LR_TLS struct {
 	struct prng prng;
 	uint32_t seeded_in; /* generation + 1; 0: never */

@@ -77,7 +77,7 @@ static LR_NOINLINE void note_attempt(const struct sockaddr *sa, socklen_t len)
 /* What this thread waited for before is no concern of this connection's. */
 static inline void note_peer(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread)
 {
-	thread_has_waited = false;
+	thread_marks.has_waited = false;
 	peers_note(fd, sa, len, thread);
 }
 
@@ -305,10 +305,10 @@ static LR_NOINLINE int connected_other(int fd, const struct sockaddr *sa, sockle
 /* By its first attempt. */
 static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(thread_has_vforked) ||
+	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(thread_marks.has_vforked) ||
 	    lr_unlikely(!tally_call_four(sa)))
 		return connected_other(fd, sa, len);
-	thread_has_waited = false;
+	thread_marks.has_waited = false;
 	peers_note_four(fd, sa, thread_key());
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
 }
@@ -332,7 +332,7 @@ static LR_NOINLINE int under_way(int fd, const struct sockaddr *sa, socklen_t le
 	LR_KEEP(len);
 	LR_KEEP(began);
 
-	thread_has_waited = false;
+	thread_marks.has_waited = false;
 	peers_note_four(fd, sa, thread_key());
 	if (lr_likely(fdtab_begin_young(fd, sa, len, began, thread_key())))
 		return -1;

@@ -89,7 +89,7 @@ int wrap_close(int fd)
 		return close_known(fd);
 	/* A number that is given out again may be accepted from the same peer. */
 	if (fdtab_word() & FDTAB_PEERS) {
-		if (lr_unlikely(thread_has_vforked))
+		if (lr_unlikely(thread_marks.has_vforked))
 			return close_known(fd);
 		peers_forget(fd);
 	}

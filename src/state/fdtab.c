@@ -133,6 +133,7 @@ bool fdtab_claim(struct pend_ref *ref)
 {
 	uint32_t word = ref->word;
 	uint32_t claimed = fdtab_state_word(word, PEND_BUSY) | FDTAB_AGED;
+	uint32_t forks = fdtab_forks_now();
 	bool young = !(word & FDTAB_AGED);
 
 	if (pend_state(ref) == PEND_BUSY || pend_state(ref) == PEND_FREE)
@@ -142,6 +143,7 @@ bool fdtab_claim(struct pend_ref *ref)
 	if (!atomic_compare_exchange_strong(&ref->p->word, &word, claimed)) {
 		if (young)
 			atomic_fetch_sub(&fdtab_aged, 1);
+		fdtab_since(forks);
 		return false;
 	}
 	is_unclean(ref->p);
@@ -157,6 +159,8 @@ bool fdtab_is_kept(struct pend_ref *ref)
 
 bool fdtab_settle(struct pend_ref *ref, enum pend_state to)
 {
+	uint32_t claimed = ref->word;
+
 	if (to == PEND_FREE) {
 		fdtab_give_back(ref);
 		return true;
@@ -167,7 +171,11 @@ bool fdtab_settle(struct pend_ref *ref, enum pend_state to)
 		atomic_fetch_add(&fdtab_aged, 1);
 		ref->word |= FDTAB_AGED;
 	}
-	atomic_store(&ref->p->word, ref->word);
+	if (lr_unlikely(!atomic_compare_exchange_strong(&ref->p->word, &claimed, ref->word))) {
+		/* In a child that a handler forked meanwhile it is nobody's. */
+		fdtab_postfork_child();
+		return true;
+	}
 	return fdtab_is_kept(ref);
 }
 
@@ -179,7 +187,14 @@ void fdtab_release(struct pend_ref *ref, enum pend_state to)
 
 bool fdtab_drop(struct pend_ref *ref)
 {
-	return pend_state(ref) != PEND_BUSY && pend_state(ref) != PEND_FREE && fdtab_give_back(ref);
+	uint32_t forks = fdtab_forks_now();
+	bool dropped;
+
+	if (pend_state(ref) == PEND_BUSY || pend_state(ref) == PEND_FREE)
+		return false;
+	dropped = fdtab_give_back(ref);
+	fdtab_since(forks);
+	return dropped;
 }
 
 bool fdtab_refresh(struct pend_ref *ref)
@@ -323,6 +338,7 @@ void fdtab_postfork_child(void)
 	unsigned at = 0;
 	uint32_t live = 0;
 
+	atomic_fetch_add(&fdtab_forks, 1);
 	while (fdtab_next(&at, &ref)) {
 		bool owed = pend_state(&ref) == PEND_FAILED ||
 		            (pend_state(&ref) == PEND_BACKOFF && ref.p->error != 0);

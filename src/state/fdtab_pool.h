@@ -14,6 +14,24 @@ extern _Atomic uint32_t fdtab_high LR_HIDDEN;       /* no record from here on wa
 extern _Atomic uint32_t fdtab_maybe_free LR_HIDDEN; /* where to look for a free one first */
 
 /*
+ * A handler may fork in the middle of a change. In the child fdtab_postfork_child() has
+ * set all of it right by then; and who goes on with the change does so once more, at the
+ * end, if he finds that this number, of the children in this process's ancestry, is another.
+ */
+extern _Atomic uint32_t fdtab_forks LR_HIDDEN;
+
+static inline uint32_t fdtab_forks_now(void)
+{
+	return atomic_load_explicit(&fdtab_forks, memory_order_relaxed);
+}
+
+static inline void fdtab_since(uint32_t forks)
+{
+	if (lr_unlikely(fdtab_forks_now() != forks))
+		fdtab_postfork_child();
+}
+
+/*
  * The word of a slot: the record's number + 1, three marks, and the low bits of
  * the record's generation: a link that was left behind names a life that is
  * over. It is the truth about who belongs to a record; .fds only tells where

@@ -21,6 +21,13 @@ static LR_NOINLINE void wipe(struct pending *p)
 	atomic_store_explicit(&p->clean, true, memory_order_release);
 }
 
+/* A handler has forked in the middle of it, and this is the child. */
+static LR_NOINLINE bool set_right(void)
+{
+	fdtab_postfork_child();
+	return true;
+}
+
 /* What the last life left is wiped by an own short one. */
 static LR_NOINLINE bool begin_wiped(int fd, const struct sockaddr *sa, socklen_t len,
                                     int64_t began, uintptr_t thread)
@@ -28,12 +35,14 @@ static LR_NOINLINE bool begin_wiped(int fd, const struct sockaddr *sa, socklen_t
 	uint32_t number = (uint32_t)fd % FDTAB_BLOCK;
 	struct pending *p = fdtab_record(number);
 	uint32_t word = atomic_load_explicit(&p->word, memory_order_relaxed);
+	uint32_t forks = fdtab_forks_now();
 
 	if ((word & 0xff) != PEND_FREE || !fdtab_take(p, number, &word))
 		return false;
 	wipe(p);
 	atomic_store(&p->word, fdtab_next_life(word));
 	atomic_fetch_sub(&fdtab_gate, 1);
+	fdtab_since(forks);
 	return fdtab_begin_young(fd, sa, len, began, thread);
 }
 
@@ -42,11 +51,13 @@ static LR_NOINLINE bool begin_wiped(int fd, const struct sockaddr *sa, socklen_t
 static LR_NOINLINE bool begun_beside(uint32_t old, int fd, struct pending *p, uint32_t word)
 {
 	struct pend_ref ref = { p, word };
+	uint32_t forks = fdtab_forks_now();
 
 	if (old & FDTAB_LINK_NUMBER)
 		fdtab_leave(old, fd);
 	if (!fdtab_is_kept(&ref))
 		fdtab_give_back(&ref);
+	fdtab_since(forks);
 	return true;
 }
 
@@ -80,11 +91,12 @@ LR_NO_CANARY bool fdtab_begin_young(int fd, const struct sockaddr *sa, socklen_t
 	p->attempt_began = began;
 	link = fdtab_link(number, word);
 	old = fdtab_relink(slot, link);
-	word += PEND_CONNECTING - PEND_BUSY;
-	atomic_store(&p->word, word);
+	if (lr_unlikely(!atomic_compare_exchange_strong(&p->word, &word,
+	                                                word + PEND_CONNECTING - PEND_BUSY)))
+		return set_right();
 	if (lr_unlikely(old & FDTAB_LINK_NUMBER) ||
 	    lr_unlikely((atomic_load(&slot->word) & FDTAB_LINK) != link))
-		return begun_beside(old, fd, p, word);
+		return begun_beside(old, fd, p, word + PEND_CONNECTING - PEND_BUSY);
 	return true;
 }
 
@@ -101,6 +113,7 @@ LR_NO_CANARY bool fdtab_drop_young(int fd)
 	uint32_t old = slot ? atomic_load(&slot->word) : 0;
 	uint32_t number = (old & FDTAB_LINK_NUMBER) - 1;
 	struct pending *p;
+	uint32_t forks;
 	uint32_t word;
 
 	if (old == 0)
@@ -109,12 +122,15 @@ LR_NO_CANARY bool fdtab_drop_young(int fd)
 		return false;
 	p = fdtab_record(number);
 	word = atomic_load(&p->word);
+	forks = fdtab_forks_now();
 	if (lr_unlikely((word & 0xff) != PEND_CONNECTING) ||
 	    lr_unlikely(fdtab_link(number, word) != (old & FDTAB_LINK)) ||
 	    lr_unlikely(!atomic_load_explicit(&p->clean, memory_order_relaxed)) ||
 	    lr_unlikely(!atomic_compare_exchange_strong(&p->word, &word, fdtab_next_life(word))))
 		return false;
 	atomic_fetch_sub(&fdtab_gate, 1);
+	if (lr_unlikely(fdtab_forks_now() != forks))
+		return set_right();
 	if (lr_unlikely(!atomic_compare_exchange_strong(&slot->word, &old, old & ~FDTAB_LINK)))
 		return unlink_later(fd, fdtab_link(number, word));
 	fdtab_lower_free(number);

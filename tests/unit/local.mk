@@ -29,6 +29,7 @@ UNIT_TESTS = \
 	tests/unit/test_fdtab_threads \
 	tests/unit/test_fdtab_watch \
 	tests/unit/test_fdtab_young \
+	tests/unit/test_fdtab_fork \
 	tests/unit/test_event \
 	tests/unit/test_render \
 	tests/unit/test_logread \
@@ -154,6 +155,11 @@ tests_unit_test_fdtab_threads_SOURCES = tests/unit/test_fdtab_threads.c tests/un
 tests_unit_test_fdtab_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fdtab_threads_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fdtab_threads_LDADD = $(UNIT_STATE)
+
+tests_unit_test_fdtab_fork_SOURCES = tests/unit/test_fdtab_fork.c tests/unit/fdtab.h
+tests_unit_test_fdtab_fork_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fdtab_fork_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_fdtab_fork_LDADD = $(UNIT_STATE)
 
 tests_unit_test_fdtab_young_SOURCES = tests/unit/test_fdtab_young.c tests/unit/fdtab.h
 tests_unit_test_fdtab_young_CPPFLAGS = $(UNIT_CPPFLAGS)
