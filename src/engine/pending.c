@@ -346,8 +346,9 @@ bool pending_undo(const struct engine_ops *ops, void *ctx, int fd)
 		enum pend_state was = pend_state(&a.ref);
 		bool ours;
 
-		/* Nothing happened to it yet: who could have dissolved it? */
-		if (act_young(&a))
+		/* Nothing happened to it yet: who could have dissolved it? Or it is over,
+		 * and the program has brought the socket back past us. */
+		if (act_young(&a) || was == PEND_REPORTED || was == PEND_FAILED)
 			return false;
 		if (!act_claim(&a))
 			continue;

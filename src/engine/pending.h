@@ -116,7 +116,7 @@ int pending_result(const struct engine_ops *ops, void *ctx, int fd, int error);
  * The program's connect() to the destination of a connect under way has begun an
  * attempt: another thread had just dissolved the socket. True: that attempt is undone,
  * if it is not the next one anyway, and all goes on as before. False: <fd> is another
- * socket by now.
+ * socket by now, or the connect is over and this is one of its own.
  */
 bool pending_undo(const struct engine_ops *ops, void *ctx, int fd);
 

@@ -133,6 +133,30 @@ START_TEST(a_second_connect_is_undone)
 }
 END_TEST
 
+/* What has failed for the program is over: it connects anew, whatever it did to the socket
+ * past us to get there. */
+START_TEST(a_connect_after_the_end_is_its_own)
+{
+	static const enum pend_state ends[] = { PEND_REPORTED, PEND_FAILED };
+
+	for (unsigned i = 0; i < ARRAY_LEN(ends); i++) {
+		struct pend_ref ref;
+		unsigned before;
+
+		setup();
+		in_backoff(FD);
+		ck_assert(fdtab_find(FD, &ref) && fdtab_claim(&ref));
+		fdtab_release(&ref, ends[i]);
+		before = actions();
+		ck_assert(!pending_undo(&world_ops, &w, FD));
+		ck_assert_uint_eq(actions(), before);
+		ck_assert_int_eq(state_of(FD), ends[i]);
+		closing(FD);
+		assert_over();
+	}
+}
+END_TEST
+
 /* Two descriptors; the look at the first is too late: another thread closes it. The other
  * one is looked at before, and after. */
 static unsigned looks;
@@ -237,6 +261,7 @@ END_TEST
 
 UNIT_MAIN("pending threads", &the_word_of_an_earlier_attempt, &the_error_of_the_latest_attempt,
           &patience_with_each_attempt, &an_attempt_that_another_thread_has_made,
-          &a_second_connect_is_undone, &one_of_two_descriptors_is_closed,
+          &a_second_connect_is_undone,
+          &a_connect_after_the_end_is_its_own, &one_of_two_descriptors_is_closed,
           &a_dup_that_is_closed_does_not_join, &closed_while_another_acts,
           &closed_in_the_middle_of_a_look)
