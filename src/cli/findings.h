@@ -90,6 +90,10 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	X(OBSERVE, "observe", PARTLY, \
 	  "observe mode: failures are logged and nothing is retried", \
 	  "set the mode to \"retry\"") \
+	X(CONFINED, "confined", PARTLY, \
+	  "a seccomp filter is in force, and it has libseccomp: if it has confined itself, " \
+	  "nothing is retried", \
+	  "if it should be, and its sandbox can be spared, switch that off") \
 	X(CONFIG_ERRORS, "config-errors", PARTLY, \
 	  "the configuration has errors: the built-in policy is used instead", \
 	  "repair what \"libretry check\" reports") \
@@ -169,6 +173,9 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	  "ask about these programs by themselves") \
 	X(RUNTIME, "runtime", COVERED, \
 	  "runs programs of its own language: their calls go through the C library", NULL) \
+	X(CONFINES, "confines", COVERED, \
+	  "imports seccomp_load: if it confines itself, nothing is retried from then on", \
+	  "ask again with the PID when it runs") \
 	X(LOADS_LATER, "loads-later", COVERED, \
 	  "may load libraries while it runs (dlopen): what those call cannot be seen here", \
 	  "ask again with the PID when it runs") \

@@ -219,6 +219,8 @@ void imports_findings(struct imports *im, struct findings *f)
 
 		findings_add(f, h->code, h->file, h->detail);
 	}
+	if (findings_have(f, FINDING_CONFINES) && findings_have(f, FINDING_SECCOMP))
+		findings_add(f, FINDING_CONFINED, program, NULL);
 	if (im->own)
 		findings_add(f, FINDING_OWN_NAMES, program, im->own);
 	if (im->missing)

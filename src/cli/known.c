@@ -66,6 +66,7 @@ static const struct known_name names[] = {
 	{ "__res_nsearch", FINDING_OTHER_LOOKUPS, false },
 	{ "__res_send", FINDING_OTHER_LOOKUPS, false },
 	{ "__res_nsend", FINDING_OTHER_LOOKUPS, false },
+	{ "seccomp_load", FINDING_CONFINES, false },
 	{ "dlopen", FINDING_LOADS_LATER, false },
 	{ "dlmopen", FINDING_NAMESPACES, false },
 	{ "syscall", FINDING_RAW_CALLS, false },

@@ -86,6 +86,7 @@ struct real real = {
 };
 
 /* The names in one text, not in pointers that the loader would have to relocate. */
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
 #define SYMBOL(ret, name, params, args, missing) char name[sizeof(#name)];
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) \
 	SYMBOL(ret, name, params, args, missing)

@@ -199,6 +199,41 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'" LIBRETRY_MAX_ATTEMPT
 		fail "$(<"$CASE_DIR/lib.out") KiB instead of $(<"$CASE_DIR/bare.out")"
 }
 
+# apt COMMAND-OPTIONS: its method for HTTP gives up its privileges by prctl(), and has
+# libseccomp for a filter that is off by default.
+apt_method()
+{
+	APT=/usr/lib/apt/apt-helper
+	need "$APT" apt-get
+	[ "$(id -u)" -eq 0 ] || skip "not root"
+	# The method writes as a user of its own.
+	chmod 777 "$CASE_DIR"
+	APT="rm -f got; '$APT' -o Acquire::Retries=0 $1 download-file http://127.0.0.1:\$PORT/f \
+		'$CASE_DIR/got' && cat got"
+}
+
+apt_default()
+{
+	apt_method ""
+	rescued cat 0 hello-from-late "$APT" --http
+}
+
+# With the filter nothing is retried, and it is not killed: it fails as it does alone.
+apt_filter()
+{
+	apt_method "-o APT::Sandbox::Seccomp=true"
+	start_server --late 1000s
+	bare "$APT"
+	with_library "$APT" LIBRETRY_LOG_LEVEL=debug
+	same_as_bare
+	said lib 'Connection refused' || fail "not what it says of a refusal"
+	no_log
+	stop_server
+	start_server --http
+	SCRUB='s/ in [0-9]+s .*//'
+	undisturbed hello-from-late "$APT"
+}
+
 # privileged NAME: runs a client as nobody; NAME.err has what it said.
 as_nobody()
 {
@@ -268,6 +303,8 @@ add_case python3-subprocess subprocesses
 		git clone "ssh://127.0.0.1:$PORT$PWD/repo" copy &&
 		git -C copy log --format=%H && git -C copy show-ref'
 }
+add_case apt apt_default
+add_case apt-seccomp apt_filter
 add_case few-descriptors few_descriptors
 add_case many-descriptors many_descriptors
 add_case privileges privileges

@@ -386,6 +386,32 @@ processes() {
 		judge "another build" covered other-build "$held"
 		release
 	fi
+	cat >confined.c <<-'C'
+	#include <linux/filter.h>
+	#include <linux/seccomp.h>
+	#include <sys/prctl.h>
+	#include <unistd.h>
+	int seccomp_load(void *filter);
+	int main(int argc, char **argv)
+	{
+		struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+		struct sock_fprog prog = { 1, &all };
+
+		if (argc > 2 && seccomp_load(argv))
+			return 1;
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+			return 2;
+		return write(1, "ready\n", 6) != 6 || read(0, &all, 1) < 0;
+	}
+	C
+	echo 'int seccomp_load(void *filter) { return filter != 0; }' >filters.c
+	$CC -shared -fPIC -o libfilters.so filters.c
+	$CC -o confined confined.c -L. -lfilters -Wl,-rpath,"$tmp"
+	judge "a program that may confine itself" covered confines ./confined
+	hold "$lr" run --library "$so" ./confined hold
+	judge "a process that has confined itself" partly confined "$held"
+	release
 	cp probe gone
 	hold "$lr" run --library "$so" ./gone hold
 	rm gone

@@ -16,6 +16,7 @@ int main(void)
 }
 #else
 
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -395,6 +396,72 @@ START_TEST(no_new_privileges_alone)
 }
 END_TEST
 
+/* From libseccomp, if it is there, as programs have it that do not need it. */
+static struct libseccomp {
+	void *(*init)(uint32_t action);
+	int (*rule_add)(void *filter, uint32_t action, int call, unsigned args, ...);
+	int (*load)(void *filter);
+} libseccomp;
+
+static bool load_libseccomp(void)
+{
+	void *lib = dlopen("libseccomp.so.2", RTLD_NOW);
+
+	if (!lib)
+		return false;
+	*(void **)&libseccomp.init = dlsym(lib, "seccomp_init");
+	*(void **)&libseccomp.rule_add = dlsym(lib, "seccomp_rule_add");
+	*(void **)&libseccomp.load = dlsym(lib, "seccomp_load");
+	return libseccomp.init && libseccomp.rule_add && libseccomp.load;
+}
+
+/* apt gives up privileges so, and has libseccomp for a filter that is off by default. */
+START_TEST(no_new_privileges_beside_libseccomp)
+{
+	pid_t pid;
+
+	if (!load_libseccomp())
+		return;
+	bound(&dead);
+	pid = fork();
+	if (pid == 0) {
+		NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		NEED(retried_blocking(&dead) == ECONNREFUSED);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_eq(log_lines_of(pid, "retry op=connect"), 3);
+}
+END_TEST
+
+START_TEST(who_uses_libseccomp_is_left_alone)
+{
+	pid_t pid;
+
+	if (!load_libseccomp())
+		return;
+	serve();
+	bound(&dead);
+	pid = fork();
+	if (pid == 0) {
+		void *filter = libseccomp.init(SECCOMP_RET_KILL_PROCESS);
+		int set = epoll_create1(0);
+
+		NEED(retried_blocking(&dead) == ECONNREFUSED);
+		use_network(set);
+		for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+			NEED(libseccomp.rule_add(filter, SECCOMP_RET_ALLOW, programs[i], 0) == 0);
+		NEED(libseccomp.load(filter) == 0);
+		use_network(set);
+		NEED(retried_blocking(&dead) == ECONNREFUSED);
+		NEED(retried_in_poll(&dead) == ECONNREFUSED);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_eq(log_lines_of(pid, "retry op=connect"), 3);
+}
+END_TEST
+
 /* The other options are the kernel's, with their arguments and errors. */
 START_TEST(other_options)
 {
@@ -423,6 +490,8 @@ END_TEST
 
 UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
-          &not_by_a_vfork_child, &no_new_privileges_alone, &other_options)
+          &not_by_a_vfork_child, &no_new_privileges_alone,
+          &no_new_privileges_beside_libseccomp, &who_uses_libseccomp_is_left_alone,
+          &other_options)
 
 #endif
