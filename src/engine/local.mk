@@ -6,7 +6,7 @@ src_engine_libengine_a_SOURCES = \
 	src/engine/ops.h \
 	src/engine/pending.c src/engine/pending.h src/engine/pending_due.h \
 	src/engine/pending_act.c src/engine/pending_act.h \
-	src/engine/pending_attempt.c src/engine/pending_begin.c \
+	src/engine/pending_attempt.c src/engine/pending_begin.c src/engine/pending_end.c \
 	src/engine/pending_place.c \
 	src/engine/pending_watch.c \
 	src/engine/place.c src/engine/place.h \
