@@ -67,4 +67,12 @@ static inline bool gate_young(void)
 	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged();
 }
 
+/* The same, and connects are noted already (FDTAB_PEERS), but not too many. */
+static inline bool gate_young_with_peers(void)
+{
+	const uint32_t bits = FDTAB_CLOSED | FDTAB_NOTED_MANY | FDTAB_PEERS;
+
+	return lr_likely((fdtab_word() & bits) == FDTAB_PEERS) && !fdtab_any_aged();
+}
+
 #endif

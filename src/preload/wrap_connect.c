@@ -91,6 +91,7 @@ static LR_NOINLINE int begin_slowly(int fd, const struct sockaddr *sa, socklen_t
 	                             .thread = thread_key(),
 	                             .attempt_timeout = attempt_timeout };
 
+	peers_note(fd, sa, len, call.thread);
 	pending_begin(&preload_ops, NULL, &call);
 	errno = EINPROGRESS;
 	return -1;
@@ -108,10 +109,11 @@ int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	if (may_begin()) {
 		if (lr_unlikely(habit_watching()))
 			note_attempt(sa, len);
-		note_peer(fd, sa, len, thread_key());
+		thread_has_waited = false;
 		if (attempt_timeout != DUR_NONE ||
 		    !fdtab_begin_young(fd, sa, len, began, thread_key()))
 			return begin_slowly(fd, sa, len, began, attempt_timeout);
+		peers_seen();
 	}
 	errno = EINPROGRESS;
 	return -1;
@@ -165,7 +167,7 @@ void dial_withdraw(int fd)
 {
 	struct pend_ref ref;
 
-	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
+	if (!fdtab_drop_young(fd) && fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
 		fdtab_drop(&ref);
 }
 
@@ -306,7 +308,9 @@ static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t le
 	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
 		return connected_other(fd, sa, len);
 	thread_has_waited = false;
-	peers_note_four(fd, sa, thread_key());
+	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), 0, FDTAB_NOTE_KEPT)))
+		return note_connected(fd, sa, len);
+	peers_seen();
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
 }
 
@@ -322,18 +326,13 @@ static LR_NOINLINE int under_way(int fd, const struct sockaddr *sa, socklen_t le
 {
 	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
 		return under_way_other(fd, sa, len, began);
-	if (lr_unlikely(!gate_young()) || lr_unlikely(habit_watching()))
+	if (lr_unlikely(!gate_young_with_peers()) || lr_unlikely(habit_watching()) ||
+	    lr_unlikely(len != sizeof(struct sockaddr_in)))
 		return dial_under_way(fd, sa, len, began, DUR_NONE);
-	LR_KEEP(fd);
-	LR_KEEP(sa);
-	LR_KEEP(len);
-	LR_KEEP(began);
-
 	thread_has_waited = false;
-	peers_note_four(fd, sa, thread_key());
-	if (lr_likely(fdtab_begin_young(fd, sa, len, began, thread_key())))
-		return -1;
-	return begin_slowly(kept_fd, kept_sa, kept_len, kept_began, DUR_NONE);
+	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), began, FDTAB_NOTE_YOUNG)))
+		return dial_under_way(fd, sa, len, began, DUR_NONE);
+	return -1;
 }
 
 /* Something is to be done before the program's call. */
