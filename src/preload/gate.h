@@ -64,15 +64,21 @@ static inline bool gate_open(void)
  * none): a wait has nothing to do before its real call, nor to hide in it. */
 static inline bool gate_young(void)
 {
-	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged();
+	return !fdtab_any_aged();
 }
 
-/* The same, and connects are noted already (FDTAB_PEERS), but not too many. */
-static inline bool gate_young_with_peers(void)
+/* gate_idle(), and connects are noted already (FDTAB_PEERS). */
+static inline bool gate_idle_noted(void)
 {
-	const uint32_t bits = FDTAB_CLOSED | FDTAB_NOTED_MANY | FDTAB_PEERS;
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_REPLAY)) == FDTAB_PEERS);
+}
 
-	return lr_likely((fdtab_word() & bits) == FDTAB_PEERS) && !fdtab_any_aged();
+/* gate_young(), and the same; and there are not too many of them. */
+static inline bool gate_young_noted(void)
+{
+	const uint32_t bits = FDTAB_NOTED_MANY | FDTAB_PEERS;
+
+	return (fdtab_word() & bits) == FDTAB_PEERS && !fdtab_any_aged();
 }
 
 #endif

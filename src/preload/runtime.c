@@ -29,6 +29,8 @@
 #define LOAD_PATIENCE (2 * DUR_S)
 
 _Atomic unsigned runtime_gate = GATE_UNINIT;
+uintptr_t runtime_errno_at;
+static unsigned gate_always; /* GATE_ERRNO or 0 */
 
 static struct env env;
 static char config_path[512];
@@ -82,6 +84,18 @@ static LR_NOINLINE void make_absolute(void)
 	config_path[len] = '/';
 }
 
+/* Some libraries that make threads of their own replace __errno_location(); libc, where it
+ * fails, does not go by that. */
+static void find_errno(void)
+{
+	sigset_t set;
+
+	errno = 0;
+	sigaddset(&set, -1);
+	gate_always = errno == EINVAL ? 0 : GATE_ERRNO;
+	runtime_errno_at = (uintptr_t)&errno - (uintptr_t)__builtin_thread_pointer();
+}
+
 static void init(void)
 {
 	int saved = errno;
@@ -95,6 +109,7 @@ static void init(void)
 		errno = saved;
 		return;
 	}
+	find_errno();
 	atomic_store(&owner, getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
 	if (env_flag(&env, ENV_DISABLE)) {
@@ -121,7 +136,8 @@ static void init(void)
 		}
 		atfork_register();
 	}
-	atomic_store(&runtime_gate, gate);
+	atomic_store(&runtime_gate, gate | gate_always);
+	atomic_fetch_and(&fdtab_aged, ~FDTAB_CLOSED);
 	atomic_fetch_and(&fdtab_gate, ~FDTAB_CLOSED);
 	errno = saved;
 }
@@ -189,7 +205,7 @@ static void publish(struct config *c)
 	if (inject_publish(gate & GATE_OFF ? NULL : &c->inject))
 		gate |= GATE_INJECT;
 	atomic_store(&current, c);
-	atomic_store(&runtime_gate, gate);
+	atomic_store(&runtime_gate, gate | gate_always);
 	if (atomic_load(&confined))
 		close_for_good();
 }

@@ -26,6 +26,7 @@ enum gate {
 	GATE_REPORT = 32,        /* what loading found is still to be logged */
 	GATE_INJECT = 64,        /* faults are injected: see inject.h */
 	GATE_AFTER_LOOKUP = 128, /* a rule has a place that goes by a name */
+	GATE_ERRNO = 256,        /* errno is not where runtime_errno() looks for it */
 	GATE_ATTEMPT = GATE_BEFORE_CONNECT | GATE_INJECT,
 	GATE_PASS = GATE_UNINIT | GATE_OFF /* what runtime_enter() leaves: pass through */
 };
@@ -35,6 +36,23 @@ extern _Atomic unsigned runtime_gate LR_HIDDEN;
 static inline unsigned gate_now(void)
 {
 	return atomic_load_explicit(&runtime_gate, memory_order_relaxed);
+}
+
+/*
+ * errno where the gate is 0: as far from each thread's pointer as libc's own is from that
+ * of the thread that ran runtime_init(), as libc is there from the start. libc's function
+ * takes as long as all else that a connect() that succeeds has to do before its call.
+ */
+extern uintptr_t runtime_errno_at LR_HIDDEN;
+
+static inline int runtime_errno(void)
+{
+#if defined(__x86_64__) && defined(__SEG_FS) && !defined(__SANITIZE_ADDRESS__) && \
+	!defined(__SANITIZE_THREAD__)
+	return *(const int __seg_fs *)runtime_errno_at;
+#else
+	return *(const int *)((uintptr_t)__builtin_thread_pointer() + runtime_errno_at);
+#endif
 }
 
 /* Binds the real functions, takes the snapshot of the environment, opens the

@@ -87,7 +87,7 @@ int wrap_close(int fd)
 		return close_known(fd);
 	/* A number that is given out again may be accepted from the same peer. */
 	if (word & FDTAB_NOTE_KEPT)
-		fdtab_note_forget(slot, word);
+		fdtab_note_forget(slot);
 	return real.close(fd);
 }
 

@@ -336,7 +336,7 @@ void fdtab_postfork_child(void)
 	}
 	fdtab_notes_repair();
 	atomic_store(&fdtab_gate, closed | live);
-	atomic_store(&fdtab_aged, live);
+	atomic_store(&fdtab_aged, (closed & FDTAB_CLOSED) | live);
 	fdtab_watches_repair();
 }
 

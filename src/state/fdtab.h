@@ -66,7 +66,7 @@ static inline uint32_t fdtab_word(void)
 
 /* How many of them are more than a first attempt that goes on in the kernel: have
  * been claimed, or are due at some time. Where there are none, nothing has failed,
- * and there is nothing to do or to hide. */
+ * and there is nothing to do or to hide. FDTAB_CLOSED as in the gate. */
 extern _Atomic uint32_t fdtab_aged LR_HIDDEN;
 
 static inline bool fdtab_any_aged(void)
@@ -227,7 +227,9 @@ struct fdtab_slot {
 extern struct fdtab_slot fdtab_first[FDTAB_CHUNK] LR_HIDDEN;
 extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS] LR_HIDDEN; /* but the first */
 
-/* The note in a slot: what became of the last connect() of the number. */
+/* In a slot's word. The note is of the last connect() of the number. */
+#define FDTAB_LINK_NUMBER UINT64_C(0x1fff) /* of a record, + 1 */
+#define FDTAB_MARK_DUP UINT64_C(0x2000)    /* other numbers may name the same file */
 #define FDTAB_NOTE_OPEN UINT64_C(0x10000) /* it is under way, and has no record */
 #define FDTAB_NOTE_KEPT UINT64_C(0x20000) /* where it went to is known */
 #define FDTAB_NOTE_BUSY UINT64_C(0x40000) /* being written */

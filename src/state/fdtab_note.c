@@ -40,7 +40,8 @@ static void copy_in(struct fdtab_slot *slot, const struct sockaddr *sa, uintptr_
 	atomic_store_explicit(&slot->began, began, memory_order_release);
 }
 
-static void copy_out(struct fdtab_slot *slot, struct fdtab_note *out)
+/* <open>: of a connect under way. */
+static void copy_out(struct fdtab_slot *slot, bool open, struct fdtab_note *out)
 {
 	uint64_t words[3];
 
@@ -50,6 +51,8 @@ static void copy_out(struct fdtab_slot *slot, struct fdtab_note *out)
 	memcpy(&out->to, words, sizeof(words));
 	out->to.in6.sin6_scope_id = atomic_load_explicit(&slot->scope, memory_order_acquire);
 	out->len = (socklen_t)size_of(out->to.sa.sa_family);
+	if (!open && out->to.sa.sa_family == AF_INET)
+		memset(out->to.in.sin_zero, 0, sizeof(out->to.in.sin_zero));
 	/* What is behind it is of an older note. */
 	memset((char *)&out->to + out->len, 0, sizeof(out->to) - out->len);
 	out->thread = (uintptr_t)get(&slot->thread);
@@ -64,7 +67,7 @@ bool fdtab_note_read(int fd, uint64_t state, struct fdtab_note *out)
 
 	if (!(word & state))
 		return false;
-	copy_out(slot, out);
+	copy_out(slot, state & FDTAB_NOTE_OPEN, out);
 	out->word = word;
 	now = atomic_load_explicit(&slot->word, memory_order_relaxed);
 	return (now & state) && !((word ^ now) & FDTAB_NOTE_COUNT);
@@ -75,7 +78,7 @@ static void one_less(void)
 	atomic_fetch_sub(&fdtab_gate, FDTAB_NOTED);
 }
 
-bool fdtab_note_late(int fd, uint64_t busy, uint64_t as)
+void fdtab_note_end(int fd, uint64_t busy, uint64_t as)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
 	uint64_t word = atomic_load(&slot->word);
@@ -94,7 +97,6 @@ bool fdtab_note_late(int fd, uint64_t busy, uint64_t as)
 		one_less();
 	else if (to & FDTAB_MARK_DUP)
 		fdtab_find(fd, &ref); /* to be found by the other number */
-	return true;
 }
 
 static void forget(int fd)
@@ -102,7 +104,7 @@ static void forget(int fd)
 	struct fdtab_slot *slot = fdtab_slot(fd);
 
 	if (slot)
-		fdtab_note_forget(slot, atomic_load(&slot->word));
+		fdtab_note_forget(slot);
 }
 
 bool fdtab_note_any(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread,
@@ -134,21 +136,8 @@ bool fdtab_note_any(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t 
 	copy_in(slot, sa, thread, began);
 	if (open)
 		atomic_fetch_add(&fdtab_gate, FDTAB_NOTED);
-	return fdtab_note_late(fd, busy, as);
-}
-
-bool fdtab_drop_other(int fd)
-{
-	struct fdtab_slot *slot = fdtab_slot(fd);
-	uint64_t word = atomic_load(&slot->word);
-	struct pend_ref ref;
-
-	while (word & FDTAB_NOTE_OPEN)
-		if (atomic_compare_exchange_weak(&slot->word, &word, word & ~FDTAB_NOTE_OPEN)) {
-			one_less();
-			return true;
-		}
-	return !(word & FDTAB_MARK_DUP) && !fdtab_record_of(word, &ref);
+	fdtab_note_end(fd, busy, as);
+	return true;
 }
 
 uint64_t fdtab_note_clear(struct fdtab_slot *slot)
@@ -169,7 +158,7 @@ static void fill(struct pending *p, struct fdtab_slot *slot)
 {
 	struct fdtab_note note;
 
-	copy_out(slot, &note);
+	copy_out(slot, true, &note);
 	memcpy(&p->sa, &note.to, note.len);
 	p->len = note.len;
 	p->attempt = 1;

@@ -47,42 +47,45 @@ struct fdtab_note {
 /* The note of <fd> whose word has <state>, one of the two; false if there is none. */
 bool fdtab_note_read(int fd, uint64_t state, struct fdtab_note *out);
 
-/* The slot's word is no more what the writer of a note has left there, <busy>: ends the
- * writing. True. */
-bool fdtab_note_late(int fd, uint64_t busy, uint64_t as);
+/* Ends the writing of a note, after which the slot's word was <busy>; it may have changed
+ * since. */
+void fdtab_note_end(int fd, uint64_t busy, uint64_t as);
 
 /* Notes where nothing is known of <fd>: <sa> addr_is_four(), and read by the kernel.
- * False: that is not so, and nothing was done. */
+ * False: that is not so, and nothing was done; or, if *busy is not 0, something came in
+ * between, and fdtab_note_end() is for the caller to call. */
 LR_INLINE bool fdtab_note_four(int fd, const struct sockaddr *sa, uintptr_t thread,
-                               int64_t began, uint64_t as)
+                               int64_t began, uint64_t as, uint64_t *busy)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint64_t first;
+	uint64_t second;
 	uint64_t word;
-	uint64_t busy;
+	uint64_t held;
 
+	*busy = 0;
 	if (lr_unlikely(!slot))
 		return false;
 	word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 	/* Neither a state of the note, nor anything below it. */
 	if (lr_unlikely(word & (2 * FDTAB_NOTE_BUSY - 1)))
 		return false;
-	busy = word + FDTAB_NOTE_BUSY;
-	if (lr_unlikely(!atomic_compare_exchange_strong(&slot->word, &word, busy)))
+	held = word + FDTAB_NOTE_BUSY;
+	if (lr_unlikely(!atomic_compare_exchange_strong(&slot->word, &word, held)))
 		return false;
-	memcpy(&word, sa, sizeof(word));
-	atomic_store_explicit(&slot->to[0], word, memory_order_release);
-	memcpy(&word, (const char *)sa + sizeof(word), sizeof(word));
-	atomic_store_explicit(&slot->to[1], word, memory_order_release);
+	memcpy(&first, sa, sizeof(first));
+	atomic_store_explicit(&slot->to[0], first, memory_order_release);
 	atomic_store_explicit(&slot->thread, thread, memory_order_release);
 	if (as & FDTAB_NOTE_OPEN) {
+		/* What fills the address up: only who connects again repeats it. */
+		memcpy(&second, (const char *)sa + sizeof(first), sizeof(second));
+		atomic_store_explicit(&slot->to[1], second, memory_order_release);
 		atomic_store_explicit(&slot->began, began, memory_order_release);
 		atomic_fetch_add(&fdtab_gate, FDTAB_NOTED);
 	}
-	word = busy;
-	if (lr_likely(atomic_compare_exchange_strong(
-		    &slot->word, &word, busy + (FDTAB_NOTE_ONE + as - FDTAB_NOTE_BUSY))))
-		return true;
-	return fdtab_note_late(fd, busy, as);
+	*busy = held;
+	return lr_likely(atomic_compare_exchange_strong(
+		&slot->word, &held, held + (FDTAB_NOTE_ONE + as - FDTAB_NOTE_BUSY)));
 }
 
 /* Notes whatever is known of <fd>. False: not an IP address (an older note goes), or, of
@@ -98,33 +101,31 @@ static inline bool fdtab_begin_young(int fd, const struct sockaddr *sa, socklen_
 	return fdtab_note_any(fd, sa, len, thread, began, FDTAB_NOTE_YOUNG);
 }
 
-/* fdtab_drop_young() where there is no such note, but something else. */
-bool fdtab_drop_other(int fd);
-
 /* <fd> is connected. True: nothing is under way on it any more. False, and nothing was
- * done: it has a record, or may share that of another number. */
+ * done: it has a record, may share that of another number, or something came in between. */
 LR_INLINE bool fdtab_drop_young(int fd)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
-	uint64_t word = slot ? atomic_load(&slot->word) : 0;
+	uint64_t word;
 
-	if (!fdtab_word_knows(word))
+	if (lr_unlikely(!slot))
+		return true;
+	word = atomic_load(&slot->word);
+	if (!(word & (FDTAB_LINK_NUMBER | FDTAB_MARK_DUP | FDTAB_NOTE_OPEN)))
 		return true;
 	if (lr_unlikely(!(word & FDTAB_NOTE_OPEN)) ||
 	    lr_unlikely(!atomic_compare_exchange_strong(&slot->word, &word,
 	                                                word & ~FDTAB_NOTE_OPEN)))
-		return fdtab_drop_other(fd);
+		return false;
 	atomic_fetch_sub(&fdtab_gate, FDTAB_NOTED);
 	return true;
 }
 
-/* The connection of <fd> is the program's no more: its note goes. <slot>, <word>: its. Who
- * is about to write one has a newer one. */
-LR_INLINE void fdtab_note_forget(struct fdtab_slot *slot, uint64_t word)
+/* The connection is the program's no more: its note goes. Who is about to write one has a
+ * newer one. */
+static inline void fdtab_note_forget(struct fdtab_slot *slot)
 {
-	while (lr_unlikely(!atomic_compare_exchange_weak(&slot->word, &word,
-	                                                 word & ~FDTAB_NOTE_KEPT)))
-		;
+	atomic_fetch_and(&slot->word, ~FDTAB_NOTE_KEPT);
 }
 
 /* Among the files of fdtab: */

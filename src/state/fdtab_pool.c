@@ -9,7 +9,7 @@ _Atomic uint32_t fdtab_high = FDTAB_BLOCK;
 _Atomic uint32_t fdtab_maybe_free;
 
 _Atomic uint32_t fdtab_gate = FDTAB_CLOSED;
-_Atomic uint32_t fdtab_aged;
+_Atomic uint32_t fdtab_aged = FDTAB_CLOSED;
 
 struct pending *fdtab_record_make(uint32_t number)
 {

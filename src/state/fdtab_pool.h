@@ -22,7 +22,6 @@ extern _Atomic uint32_t fdtab_maybe_free LR_HIDDEN; /* where to look for a free 
  * one order of sequential consistency: so of two that leave together at least
  * one sees that nobody is left.
  */
-#define FDTAB_LINK_NUMBER UINT64_C(0x1fff)
 #define FDTAB_LINK_GENERATION (UINT64_C(0xffff) << 32)
 #define FDTAB_LINK (FDTAB_LINK_NUMBER | FDTAB_LINK_GENERATION)
 

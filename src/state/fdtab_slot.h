@@ -5,8 +5,7 @@
 
 #include "state/fdtab.h"
 
-/* In the word of a slot, next to the link. */
-#define FDTAB_MARK_DUP UINT64_C(0x2000)
+/* In the word of a slot, next to FDTAB_MARK_DUP. */
 #define FDTAB_MARK_WATCHED UINT64_C(0x4000) /* registered in a set */
 #define FDTAB_MARK_SET UINT64_C(0x8000)     /* an epoll set */
 

@@ -78,7 +78,7 @@ LR_INLINE void peers_forget(int fd)
 	uint64_t word = slot ? atomic_load_explicit(&slot->word, memory_order_relaxed) : 0;
 
 	if (word & FDTAB_NOTE_KEPT)
-		fdtab_note_forget(slot, word);
+		fdtab_note_forget(slot);
 }
 
 /* Keeps <so_far> with the note of <fd>, for the socket <identity>. */

@@ -17,7 +17,9 @@ static bool begin_young(int fd)
 /* As connect() does, where nothing is known. */
 static bool begin_quickly(int fd)
 {
-	return fdtab_note_four(fd, (const struct sockaddr *)&in, 42, 7, FDTAB_NOTE_YOUNG);
+	uint64_t busy;
+
+	return fdtab_note_four(fd, (const struct sockaddr *)&in, 42, 7, FDTAB_NOTE_YOUNG, &busy);
 }
 
 static struct pend_ref found(int fd)
@@ -242,7 +244,7 @@ START_TEST(what_comes_in_between)
 			begin(3, PEND_BACKOFF);
 		else
 			fdtab_dup(3, 4);
-		ck_assert(fdtab_note_late(3, busy, young));
+		fdtab_note_end(3, busy, young);
 		/* Closed: nothing. A record: that. A dup: one, to be found by it. */
 		ck_assert_uint_eq(count_live(), row > 0);
 		ck_assert_uint_eq(count_busy(), row > 0);
@@ -299,12 +301,16 @@ static void *mix(void *arg)
 			                  .sin_port = n,
 			                  .sin_addr.s_addr = n };
 		struct pend_ref ref;
+		uint64_t busy;
 		bool alone;
 
 		memcpy(to.sin_zero, &n, sizeof(n));
 		switch (prng_below(prng_next(&p), 4)) {
 		case 0:
-			fdtab_note_four(fd, (struct sockaddr *)&to, n, n, FDTAB_NOTE_YOUNG);
+			if (!fdtab_note_four(fd, (struct sockaddr *)&to, n, n,
+			                     FDTAB_NOTE_YOUNG, &busy) &&
+			    busy)
+				fdtab_note_end(fd, busy, FDTAB_NOTE_YOUNG);
 			break;
 		case 1:
 			fdtab_begin_young(fd, (struct sockaddr *)&to, sizeof(to), n, n);
