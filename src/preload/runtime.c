@@ -2,6 +2,7 @@
 #include "preload/runtime.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -30,7 +31,6 @@
 
 _Atomic unsigned runtime_gate = GATE_UNINIT;
 uintptr_t runtime_errno_at;
-static unsigned gate_always; /* GATE_ERRNO or 0 */
 
 static struct env env;
 static char config_path[512];
@@ -84,16 +84,14 @@ static LR_NOINLINE void make_absolute(void)
 	config_path[len] = '/';
 }
 
-/* Some libraries that make threads of their own replace __errno_location(); libc, where it
- * fails, does not go by that. */
-static void find_errno(void)
+/* False: something replaces __errno_location(), as libraries do that make threads of their
+ * own. By that libc does not go where it fails, and we would not learn why it did. */
+static bool find_errno(void)
 {
-	sigset_t set;
-
-	errno = 0;
-	sigaddset(&set, -1);
-	gate_always = errno == EINVAL ? 0 : GATE_ERRNO;
 	runtime_errno_at = (uintptr_t)&errno - (uintptr_t)__builtin_thread_pointer();
+	errno = 0;
+	getauxval(ULONG_MAX); /* there is none of that number */
+	return errno == ENOENT;
 }
 
 static void init(void)
@@ -109,10 +107,9 @@ static void init(void)
 		errno = saved;
 		return;
 	}
-	find_errno();
 	atomic_store(&owner, getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
-	if (env_flag(&env, ENV_DISABLE)) {
+	if (!find_errno() || env_flag(&env, ENV_DISABLE)) {
 		gate = GATE_OFF;
 	} else {
 		log_start();
@@ -136,7 +133,7 @@ static void init(void)
 		}
 		atfork_register();
 	}
-	atomic_store(&runtime_gate, gate | gate_always);
+	atomic_store(&runtime_gate, gate);
 	atomic_fetch_and(&fdtab_aged, ~FDTAB_CLOSED);
 	atomic_fetch_and(&fdtab_gate, ~FDTAB_CLOSED);
 	errno = saved;
@@ -205,7 +202,7 @@ static void publish(struct config *c)
 	if (inject_publish(gate & GATE_OFF ? NULL : &c->inject))
 		gate |= GATE_INJECT;
 	atomic_store(&current, c);
-	atomic_store(&runtime_gate, gate | gate_always);
+	atomic_store(&runtime_gate, gate);
 	if (atomic_load(&confined))
 		close_for_good();
 }

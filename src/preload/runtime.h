@@ -26,7 +26,6 @@ enum gate {
 	GATE_REPORT = 32,        /* what loading found is still to be logged */
 	GATE_INJECT = 64,        /* faults are injected: see inject.h */
 	GATE_AFTER_LOOKUP = 128, /* a rule has a place that goes by a name */
-	GATE_ERRNO = 256,        /* errno is not where runtime_errno() looks for it */
 	GATE_ATTEMPT = GATE_BEFORE_CONNECT | GATE_INJECT,
 	GATE_PASS = GATE_UNINIT | GATE_OFF /* what runtime_enter() leaves: pass through */
 };
@@ -39,7 +38,7 @@ static inline unsigned gate_now(void)
 }
 
 /*
- * errno where the gate is 0: as far from each thread's pointer as libc's own is from that
+ * errno where the gate is 0 (or without GATE_PASS): as far from each thread's pointer as libc's own is from that
  * of the thread that ran runtime_init(), as libc is there from the start. libc's function
  * takes as long as all else that a connect() that succeeds has to do before its call.
  */
