@@ -7,6 +7,7 @@
 #include "base/compat.h"
 #include "engine/pending_act.h"
 #include "engine/pending_due.h"
+#include "state/fdtab_note.h"
 #include "state/names.h"
 
 /* It is not connected; if it failed, that will be reported. */

@@ -42,6 +42,7 @@ bool act_in_crowd(const struct act *a, const struct target *t)
 	const struct name_entry *e = &t->name;
 	struct pend_ref ref;
 
+	fdtab_record_all();
 	for (unsigned at = 0; fdtab_next(&at, &ref);) {
 		socklen_t len;
 		const struct sockaddr *sa = pend_home(ref.p, &len);

@@ -207,6 +207,7 @@ bool pending_any_unwatched(void)
 {
 	struct pend_ref ref;
 
+	fdtab_record_all();
 	for (unsigned at = 0; fdtab_next(&at, &ref);)
 		if ((pend_state(&ref) == PEND_CONNECTING || pend_state(&ref) == PEND_BACKOFF) &&
 		    !has_watch(ref.p))
@@ -218,6 +219,7 @@ void pending_unknown_event(const struct engine_ops *ops, void *ctx)
 {
 	struct act a = { .ops = ops, .ctx = ctx };
 
+	fdtab_record_all();
 	for (unsigned at = 0; fdtab_next(&at, &a.ref);) {
 		enum pend_state was = pend_state(&a.ref);
 

@@ -95,6 +95,7 @@ static bool find_record(const struct stat *st, unsigned *looks, struct pend_ref 
 {
 	unsigned at = 0;
 
+	fdtab_record_all();
 	while (*looks && fdtab_next(&at, ref)) {
 		int fd = first_of(ref);
 		struct stat own;

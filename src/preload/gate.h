@@ -28,19 +28,19 @@ static inline bool gate_idle(void)
  * faults, and to keep what is sent. */
 static inline bool gate_idle_sends(void)
 {
-	return lr_likely((fdtab_word() & ~FDTAB_PEERS) == 0);
+	return lr_likely((fdtab_word() & ~(FDTAB_PEERS | FDTAB_VFORKED)) == 0);
 }
 
 /* The same for reads that may fail: what is kept is given up at the first one. */
 static inline bool gate_idle_reads(void)
 {
-	return lr_likely((fdtab_word() & ~FDTAB_SENDS & ~FDTAB_PEERS) == 0);
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_PEERS | FDTAB_VFORKED)) == 0);
 }
 
 /* ... and nothing was ever connected, so that no failure matters. */
 static inline bool gate_idle_unconnected(void)
 {
-	return lr_likely((fdtab_word() & ~FDTAB_SENDS) == 0);
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_VFORKED)) == 0);
 }
 
 /* No connect is under way, and none can begin while this thread is in the
@@ -75,8 +75,21 @@ static inline bool gate_may_read(const void *p, size_t size)
  * may be a vfork child: gate_open() looks. */
 static inline bool gate_young(void)
 {
-	return !(fdtab_busy() & FDTAB_CLOSED) && !fdtab_any_aged() &&
-	       !lr_unlikely(thread_marks.has_vforked);
+	return fdtab_all_young();
+}
+
+/* gate_idle(), and connects are noted already (FDTAB_PEERS). */
+static inline bool gate_idle_noted(void)
+{
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_REPLAY)) == FDTAB_PEERS);
+}
+
+/* gate_young(), and the same; and there are not too many of them. */
+static inline bool gate_young_noted(void)
+{
+	const uint32_t bits = FDTAB_NOTED_MANY | FDTAB_VFORKED | FDTAB_PEERS;
+
+	return (fdtab_word() & bits) == FDTAB_PEERS && fdtab_all_young();
 }
 
 #endif

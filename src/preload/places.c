@@ -22,7 +22,7 @@
 
 /* A name that somebody needed who could not wait. It is the configuration's,
  * which is never freed once it is in force. */
-static const char *_Atomic wanted;
+const char *_Atomic places_wanted_host;
 
 /* How long an answer is good enough, and how long a failure is remembered. */
 #define GOOD_FOR (60 * DUR_S)
@@ -36,11 +36,6 @@ struct failure {
 
 #define FAILURES 64
 static struct failure failures[FAILURES];
-
-bool places_wanted(void)
-{
-	return atomic_load_explicit(&wanted, memory_order_relaxed) != NULL;
-}
 
 static uint64_t hash_of(const char *host)
 {
@@ -155,7 +150,7 @@ unsigned places_resolve(struct signal_hold *hold, const char *host, int64_t limi
 		}
 	}
 	if (old)
-		atomic_store(&wanted, host);
+		atomic_store(&places_wanted_host, host);
 	errno = saved;
 	return count;
 }
@@ -179,7 +174,7 @@ static void look_ahead(const char *host, int64_t good_for, int64_t bad_for, int6
 void places_after_lookup(const char *host, int port)
 {
 	struct dest d = { .op = OP_LOOKUP, .host = host, .port = port, .proto = PROTO_ANY };
-	const char *other = atomic_exchange(&wanted, NULL);
+	const char *other = atomic_exchange(&places_wanted_host, NULL);
 	const struct config *c = runtime_owns_process() ? runtime_config() : NULL;
 	const struct rule *rule = c ? match_rule(&c->set, &d) : NULL;
 	int64_t left = PLACE_PATIENCE;

@@ -27,7 +27,11 @@ unsigned places_resolve(struct signal_hold *hold, const char *host, int64_t limi
 void places_after_lookup(const char *host, int port);
 
 /* A look-up of ours is wanted at the next chance. One load. */
-bool places_wanted(void);
+extern const char *_Atomic places_wanted_host LR_HIDDEN;
+static inline bool places_wanted(void)
+{
+	return atomic_load_explicit(&places_wanted_host, memory_order_relaxed) != NULL;
+}
 
 /* Whether the process knows the address of <t>, whose rule goes by a name, by
  * another name as well, which the rule does not match: then nobody can say whose

@@ -2,6 +2,7 @@
 #include "preload/runtime.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -28,6 +29,7 @@
 #define LOAD_PATIENCE (2 * DUR_S)
 
 _Atomic unsigned runtime_gate = GATE_UNINIT;
+uintptr_t runtime_errno_at;
 
 static struct env env;
 static char config_path[512];
@@ -81,6 +83,16 @@ static LR_NOINLINE void make_absolute(void)
 	config_path[len] = '/';
 }
 
+/* False: something replaces __errno_location(), as libraries do that make threads of their
+ * own. By that libc does not go where it fails, and we would not learn why it did. */
+static bool find_errno(void)
+{
+	runtime_errno_at = (uintptr_t)&errno - (uintptr_t)__builtin_thread_pointer();
+	errno = 0;
+	getauxval(ULONG_MAX); /* there is none of that number */
+	return errno == ENOENT;
+}
+
 static void init(void)
 {
 	int saved = errno;
@@ -96,7 +108,7 @@ static void init(void)
 	}
 	atomic_store(&owner, sys_getpid());
 	env_snapshot(&env, environ, getauxval(AT_SECURE) != 0);
-	if (env_flag(&env, ENV_DISABLE)) {
+	if (!find_errno() || env_flag(&env, ENV_DISABLE)) {
 		gate = GATE_OFF;
 	} else {
 		log_start();
@@ -121,6 +133,7 @@ static void init(void)
 		atfork_register();
 	}
 	atomic_store(&runtime_gate, gate);
+	atomic_fetch_and(&fdtab_aged, ~FDTAB_CLOSED);
 	atomic_fetch_and(&fdtab_gate, ~FDTAB_CLOSED);
 	errno = saved;
 }
@@ -346,12 +359,29 @@ bool runtime_owns_process(void)
 	return atomic_load(&owner) == sys_getpid();
 }
 
+/* So many threads have has_vforked. */
+static _Atomic unsigned vforked;
+
+/* A child made by another thread between the look and the mark's end is not known: what
+ * lies between are a few instructions, and a vfork(). */
+static LR_NOINLINE void unmark_vfork(void)
+{
+	thread_marks.has_vforked = false;
+	if (atomic_fetch_sub(&vforked, 1) != 1)
+		return;
+	fdtab_vforked(false);
+	if (atomic_load(&vforked) != 0)
+		fdtab_vforked(true);
+}
+
 LR_NOINLINE bool runtime_in_vfork_child(void)
 {
 	if (gate_now() & GATE_PASS)
 		return false;
-	thread_marks.has_vforked = !runtime_owns_process();
-	return thread_marks.has_vforked;
+	if (!runtime_owns_process())
+		return true;
+	unmark_vfork();
+	return false;
 }
 
 /* What vfork.S calls, and then jumps to what it returns. The child has this thread's
@@ -360,7 +390,11 @@ void *vfork_begins(void);
 LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 {
 	runtime_init();
-	thread_marks.has_vforked = true;
+	if (!thread_marks.has_vforked) {
+		thread_marks.has_vforked = true;
+		atomic_fetch_add(&vforked, 1);
+		fdtab_vforked(true);
+	}
 	return (void *)real.vfork;
 }
 
@@ -379,6 +413,9 @@ void runtime_postfork_child(void)
 	uintptr_t who = atomic_load(&loader);
 
 	atomic_store(&owner, sys_getpid());
+	/* The other threads are gone, and their marks. */
+	atomic_store(&vforked, thread_marks.has_vforked);
+	fdtab_vforked(thread_marks.has_vforked);
 	if (!who || who == thread_key())
 		return;
 	atomic_store(&loader, 0);

@@ -37,6 +37,23 @@ static inline unsigned gate_now(void)
 	return atomic_load_explicit(&runtime_gate, memory_order_relaxed);
 }
 
+/*
+ * errno where the gate is 0 (or without GATE_PASS): as far from each thread's pointer as libc's own is from that
+ * of the thread that ran runtime_init(), as libc is there from the start. libc's function
+ * takes as long as all else that a connect() that succeeds has to do before its call.
+ */
+extern uintptr_t runtime_errno_at LR_HIDDEN;
+
+static inline int runtime_errno(void)
+{
+#if defined(__x86_64__) && defined(__SEG_FS) && !defined(__SANITIZE_ADDRESS__) && \
+	!defined(__SANITIZE_THREAD__)
+	return *(const int __seg_fs *)runtime_errno_at;
+#else
+	return *(const int *)((uintptr_t)__builtin_thread_pointer() + runtime_errno_at);
+#endif
+}
+
 /* Binds the real functions, takes the snapshot of the environment, opens the
  * gate; returns its bits. No malloc, no file is read, errno untouched. */
 unsigned runtime_init(void);

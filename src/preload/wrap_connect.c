@@ -91,6 +91,7 @@ static LR_NOINLINE int begin_slowly(int fd, const struct sockaddr *sa, socklen_t
 	                             .thread = thread_key(),
 	                             .attempt_timeout = attempt_timeout };
 
+	peers_note(fd, sa, len, call.thread);
 	pending_begin(&preload_ops, NULL, &call);
 	errno = EINPROGRESS;
 	return -1;
@@ -108,10 +109,11 @@ int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	if (may_begin()) {
 		if (lr_unlikely(habit_watching()))
 			note_attempt(sa, len);
-		note_peer(fd, sa, len, thread_key());
+		thread_marks.has_waited = false;
 		if (attempt_timeout != DUR_NONE ||
 		    !fdtab_begin_young(fd, sa, len, began, thread_key()))
 			return begin_slowly(fd, sa, len, began, attempt_timeout);
+		peers_seen();
 	}
 	errno = EINPROGRESS;
 	return -1;
@@ -165,7 +167,7 @@ void dial_withdraw(int fd)
 {
 	struct pend_ref ref;
 
-	if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
+	if (!fdtab_drop_young(fd) && fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING)
 		fdtab_drop(&ref);
 }
 
@@ -298,45 +300,61 @@ static LR_NOINLINE int note_connected(int fd, const struct sockaddr *sa, socklen
 
 static LR_NOINLINE int connected_other(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	tally_call_any(sa, len, clock_at_entry());
+	tally_call(sa, len, clock_at_entry());
 	return note_connected(fd, sa, len);
 }
 
-/* By its first attempt. */
-static LR_NOINLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
+/* Counted, but not noted: <busy> is fdtab_note_four()'s. */
+static LR_NOINLINE int connected_again(int fd, const struct sockaddr *sa, socklen_t len,
+                                       uint64_t busy)
 {
-	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(thread_marks.has_vforked) ||
-	    lr_unlikely(!tally_call_four(sa)))
+	if (!busy)
+		return note_connected(fd, sa, len);
+	fdtab_note_end(fd, busy, FDTAB_NOTE_KEPT);
+	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
+}
+
+/* By its first attempt, where connects are noted. */
+LR_INLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
+{
+	uint64_t busy;
+
+	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
 		return connected_other(fd, sa, len);
 	thread_marks.has_waited = false;
-	peers_note_four(fd, sa, thread_key());
+	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), 0, FDTAB_NOTE_KEPT, &busy)))
+		return connected_again(fd, sa, len, busy);
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
 }
 
 static LR_NOINLINE int under_way_other(int fd, const struct sockaddr *sa, socklen_t len,
                                        int64_t began)
 {
-	tally_call_any(sa, len, began);
+	tally_call(sa, len, began);
 	return dial_under_way(fd, sa, len, began, DUR_NONE);
 }
 
-/* The program's first attempt goes on in the kernel. */
-static LR_NOINLINE int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
+static LR_NOINLINE int under_way_again(int fd, const struct sockaddr *sa, socklen_t len,
+                                       int64_t began, uint64_t busy)
 {
-	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
-		return under_way_other(fd, sa, len, began);
-	if (lr_unlikely(!gate_young()) || lr_unlikely(habit_watching()))
+	if (!busy)
 		return dial_under_way(fd, sa, len, began, DUR_NONE);
-	LR_KEEP(fd);
-	LR_KEEP(sa);
-	LR_KEEP(len);
-	LR_KEEP(began);
+	fdtab_note_end(fd, busy, FDTAB_NOTE_YOUNG);
+	return -1;
+}
 
+/* The program's first attempt goes on in the kernel; connects are noted. */
+LR_INLINE int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t began)
+{
+	uint64_t busy;
+
+	if (lr_unlikely(len != sizeof(struct sockaddr_in)) || lr_unlikely(!addr_is_four(sa, len)) ||
+	    lr_unlikely(habit_watching()) || lr_unlikely(!tally_call_four(sa)))
+		return under_way_other(fd, sa, len, began);
 	thread_marks.has_waited = false;
-	peers_note_four(fd, sa, thread_key());
-	if (lr_likely(fdtab_begin_young(fd, sa, len, began, thread_key())))
-		return -1;
-	return begin_slowly(kept_fd, kept_sa, kept_len, kept_began, DUR_NONE);
+	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), began, FDTAB_NOTE_YOUNG, &busy)))
+		return under_way_again(fd, sa, len, began, busy);
+	return -1;
 }
 
 /* Something is to be done before the program's call. */
@@ -371,31 +389,31 @@ static LR_NOINLINE int gated(int fd, const struct sockaddr *sa, socklen_t len)
 	errno = entry_errno;
 	if (lr_unlikely(dial_call(fd, sa, len, began, DUR_NONE) != 0))
 		return dial_refused(fd, sa, len, began, entry_errno);
-	return connected(fd, sa, len);
+	return connected_other(fd, sa, len);
 }
 
 /* Connects of other descriptors are under way, of which none has failed. */
 static inline bool is_others_affair(int fd)
 {
-	return gate_young() && !fdtab_knows(fd);
+	return gate_young_noted() && !fdtab_knows(fd);
 }
 
 LR_NO_CANARY int wrap_connect(int fd, const struct sockaddr *sa, socklen_t len)
 {
-	if (lr_unlikely(gate_now() != 0) || (!gate_idle() && !is_others_affair(fd)) ||
+	if (lr_unlikely(gate_now() != 0) || (!gate_idle_noted() && !is_others_affair(fd)) ||
 	    (lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd)))
 		return gated(fd, sa, len);
 	LR_KEEP(fd);
 	LR_KEEP(sa);
 	LR_KEEP(len);
-	int entry_errno = errno;
+	int entry_errno = runtime_errno();
 	LR_KEEP(entry_errno);
 	struct timespec began;
 
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	if (lr_likely(real.connect(kept_fd, kept_sa, kept_len) == 0))
 		return connected(kept_fd, kept_sa, kept_len);
-	if (lr_likely(errno == EINPROGRESS))
+	if (lr_likely(runtime_errno() == EINPROGRESS))
 		return under_way(kept_fd, kept_sa, kept_len, entry_ns(&began));
 	return dial_refused(kept_fd, kept_sa, kept_len, entry_ns(&began), kept_entry_errno);
 }

@@ -28,13 +28,6 @@ static bool unbound(void)
 	return fdtab_busy() & FDTAB_CLOSED;
 }
 
-static bool has_record(int fd)
-{
-	struct pend_ref ref;
-
-	return fdtab_knows(fd) && fdtab_find(fd, &ref);
-}
-
 /* Registrations that are parked must be found again. */
 static bool may_forget(void)
 {
@@ -74,7 +67,7 @@ static LR_NOINLINE int close_known(int fd)
 	peers_forget(fd);
 	if (fdtab_word() & FDTAB_REPLAY)
 		drop_kept(fd, true);
-	if (has_record(fd)) {
+	if (fdtab_under_way(fd)) {
 		if (runtime_owns_process())
 			abandon(fd);
 	} else if (may_forget()) {
@@ -85,21 +78,26 @@ static LR_NOINLINE int close_known(int fd)
 
 int wrap_close(int fd)
 {
-	if (lr_unlikely((fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY)) || fdtab_knows(fd)))
+	struct fdtab_slot *slot;
+	uint64_t word = 0;
+
+	if (lr_unlikely(fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY | FDTAB_VFORKED)))
+		return close_known(fd);
+	slot = fdtab_slot(fd);
+	if (slot)
+		word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	if (lr_unlikely(fdtab_word_knows(word)))
 		return close_known(fd);
 	/* A number that is given out again may be accepted from the same peer. */
-	if (fdtab_word() & FDTAB_PEERS) {
-		if (lr_unlikely(thread_marks.has_vforked))
-			return close_known(fd);
-		peers_forget(fd);
-	}
+	if (word & FDTAB_NOTE_KEPT)
+		fdtab_note_forget(slot);
 	return real.close(fd);
 }
 
 static void forget_range(unsigned first, unsigned last)
 {
 	for (unsigned fd = first; fdtab_next_known(&fd, last); fd++) {
-		if (has_record((int)fd))
+		if (fdtab_under_way((int)fd))
 			abandon((int)fd);
 		else
 			forget((int)fd);
@@ -164,14 +162,12 @@ static void copied(int from, int to)
 {
 	if (thread_is_vforked())
 		return;
-	if (lr_unlikely(fdtab_word() & FDTAB_PEERS))
-		peers_copy(from, to);
 	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))
 		drop_kept(to, false);
-	if (lr_unlikely(has_record(from) || has_record(to))) {
+	if (lr_unlikely(fdtab_under_way(from) || fdtab_under_way(to))) {
 		if (!runtime_owns_process())
 			return;
-		if (has_record(to))
+		if (fdtab_under_way(to))
 			abandon(to);
 	}
 	if (lr_unlikely(fdtab_knows(to))) {
@@ -179,6 +175,8 @@ static void copied(int from, int to)
 			return;
 		forget(to);
 	}
+	if (lr_unlikely(fdtab_word() & FDTAB_PEERS))
+		peers_copy(from, to);
 	fdtab_dup(from, to);
 }
 
@@ -209,7 +207,7 @@ int wrap_dup2(int fd, int to)
 		runtime_init();
 	if (fd == to)
 		return real.dup2(fd, to);
-	if (lr_unlikely(has_record(to)))
+	if (lr_unlikely(fdtab_under_way(to)))
 		before_dup2(fd, to);
 	rc = real.dup2(fd, to);
 	if (lr_likely(rc >= 0))
@@ -223,7 +221,7 @@ int wrap_dup3(int fd, int to, int flags)
 
 	if (lr_unlikely(unbound()))
 		runtime_init();
-	if (lr_unlikely(has_record(to)) && fd != to && !(flags & ~O_CLOEXEC))
+	if (lr_unlikely(fdtab_under_way(to)) && fd != to && !(flags & ~O_CLOEXEC))
 		before_dup2(fd, to);
 	rc = real.dup3(fd, to, flags);
 	if (lr_likely(rc >= 0))

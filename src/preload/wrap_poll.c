@@ -14,6 +14,7 @@
 #include "preload/gate.h"
 #include "preload/real.h"
 #include "preload/waits.h"
+#include "state/fdtab_note.h"
 #include "state/names.h"
 
 /* Entries of a copy on the stack. */
@@ -242,7 +243,7 @@ static LR_NOINLINE int poll_go_on(struct pollfd *fds, nfds_t n, int timeout, int
 }
 
 /* All that is reported is well, and of first attempts, or of no connect under way. */
-static LR_NOINLINE bool all_well(const struct pollfd *f, nfds_t n)
+LR_INLINE bool all_well(const struct pollfd *f, nfds_t n)
 {
 	const struct pollfd *end = f + n;
 
@@ -256,24 +257,31 @@ static LR_NOINLINE bool all_well(const struct pollfd *f, nfds_t n)
 	return true;
 }
 
+static LR_NO_CANARY LR_NOINLINE int timed_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	int64_t entry = clock_at_entry();
+	int rc = real.poll(fds, n, timeout);
+
+	if (rc <= 0 || lr_likely(all_well(fds, n)))
+		return rc;
+	return poll_go_on(fds, n, timeout, entry);
+}
+
 /* What most waits for a connect come to. */
 static LR_NO_CANARY LR_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (lr_unlikely(!gate_young()))
 		return slower_poll(fds, n, timeout);
-	int64_t entry = WAITS_NOW;
+	if (waits_timed_ms(timeout))
+		return timed_poll(fds, n, timeout);
 	LR_KEEP(fds);
 	LR_KEEP(n);
 	LR_KEEP(timeout);
-	if (waits_timed_ms(timeout))
-		entry = clock_at_entry();
-	LR_KEEP(entry);
-	int rc = real.poll(kept_fds, kept_n, kept_timeout);
-	LR_KEEP(rc);
+	int rc = real.poll(fds, n, timeout);
 
-	if (kept_rc <= 0 || gate_idle() || lr_likely(all_well(kept_fds, kept_n)))
-		return kept_rc;
-	return poll_go_on(kept_fds, kept_n, kept_timeout, kept_entry);
+	if (rc <= 0 || lr_likely(all_well(kept_fds, kept_n)))
+		return rc;
+	return poll_go_on(kept_fds, kept_n, kept_timeout, WAITS_NOW);
 }
 
 int waits_poll(struct pollfd *fds, nfds_t n, int timeout)

@@ -179,8 +179,8 @@ static inline bool remember_literal(const char *node)
 	return lr_unlikely(addr_may_be_ip(node)) && remember_number(node);
 }
 
-LR_INLINE void keep_gai(const char *node, const char *service, const struct addrinfo *list,
-                        unsigned gate)
+static LR_NOINLINE void keep_gai(const char *node, const char *service,
+                                 const struct addrinfo *list, unsigned gate)
 {
 	if (remember_literal(node))
 		return;
@@ -229,28 +229,41 @@ static LR_NOINLINE int gai_failed(struct gai_args *a, int64_t began, int rc, int
 	return e.code;
 }
 
+static LR_NOINLINE int gai_ungated(const char *node, const char *service,
+                                   const struct addrinfo *hints, struct addrinfo **res)
+{
+	struct gai_args args = { node, service, hints, res };
+
+	return gai_gated(&args);
+}
+
+/* The straight way: see resolve(). An answer that says nothing new is as old as the
+ * question, which is not wrong, and takes no second look at the clock. */
 LR_NO_CANARY int wrap_getaddrinfo(const char *node, const char *service,
                                   const struct addrinfo *hints, struct addrinfo **res)
 {
-	int entry_errno = errno;
-	int64_t began;
-	int rc;
+	if (lr_unlikely(gate_now()) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST)))
+		return gai_ungated(node, service, hints, res);
+	LR_KEEP(node);
+	LR_KEEP(service);
+	LR_KEEP(hints);
+	LR_KEEP(res);
+	int entry_errno = runtime_errno();
+	LR_KEEP(entry_errno);
+	struct timespec began;
 
-	if (lr_unlikely(gate_now()) || !node || (hints && (hints->ai_flags & AI_NUMERICHOST))) {
-		struct gai_args args = { node, service, hints, res };
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	int rc = real.getaddrinfo(kept_node, kept_service, kept_hints, kept_res);
 
-		return gai_gated(&args);
-	}
-	/* The straight way: see resolve(). */
-	began = clock_at_entry();
-	errno = entry_errno;
-	rc = real.getaddrinfo(node, service, hints, res);
 	if (lr_unlikely(rc != 0)) {
-		struct gai_args args = { node, service, hints, res };
+		struct gai_args args = { kept_node, kept_service, kept_hints, kept_res };
 
-		return gai_failed(&args, began, rc, entry_errno);
+		return gai_failed(&args, entry_ns(&began), rc, kept_entry_errno);
 	}
-	keep_gai(node, service, *res, 0);
+	if (lr_likely(names_remember_same(kept_node, *kept_res, thread_key(), entry_ns(&began))) &&
+	    !is_chance(0))
+		return 0;
+	keep_gai(kept_node, kept_service, *kept_res, 0);
 	return 0;
 }
 

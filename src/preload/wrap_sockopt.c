@@ -46,12 +46,12 @@ static LR_NOINLINE int error_of_connection(int fd, void *value)
 }
 
 /* No connect is under way on <fd>. */
-LR_NO_CANARY static int read_idle_error(int fd, void *value, socklen_t *len)
+LR_INLINE int read_idle_error(int fd, int level, int name, void *value, socklen_t *len)
 {
 	LR_KEEP(fd);
 	LR_KEEP(value);
 	LR_KEEP(len);
-	int rc = real.getsockopt(kept_fd, SOL_SOCKET, SO_ERROR, kept_value, kept_len);
+	int rc = real.getsockopt(fd, level, name, value, len);
 	int error;
 
 	if (lr_unlikely(rc != 0) || lr_unlikely(*kept_len != sizeof(error)))
@@ -76,18 +76,18 @@ static LR_NOINLINE int getsockopt_pending(int fd, int level, int name, void *val
 			return read_error(fd, value, len,
 			                  found && pend_state(&ref) == PEND_CONNECTING);
 	}
-	return read_idle_error(fd, value, len);
+	return read_idle_error(fd, level, name, value, len);
 }
 
-int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+LR_NO_CANARY int wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	bool of_error = name == SO_ERROR && level == SOL_SOCKET;
+	uint32_t word = fdtab_word();
 
-	if (lr_unlikely(!gate_idle()))
+	if (lr_unlikely(word & ~FDTAB_ASIDE))
 		return getsockopt_pending(fd, level, name, value, len);
 	/* It matters once something was connected. */
-	if (lr_unlikely(of_error) && lr_unlikely(fdtab_word() & FDTAB_PEERS))
-		return read_idle_error(fd, value, len);
+	if (name == SO_ERROR && level == SOL_SOCKET && lr_likely(word & FDTAB_PEERS))
+		return read_idle_error(fd, level, name, value, len);
 	return real.getsockopt(fd, level, name, value, len);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/compat.h"
 #include "base/sys.h"
+#include "state/fdtab_note.h"
 #include "state/fdtab_pool.h"
 
 static bool same_life(uint32_t a, uint32_t b)
@@ -12,19 +13,14 @@ static bool same_life(uint32_t a, uint32_t b)
 	return a >> 8 == b >> 8;
 }
 
-static void is_unclean(struct pending *p)
+/* Links the slot, unless its connect is under way, or a mark of <marks> is missing. */
+static bool relink_free(struct fdtab_slot *slot, uint64_t link, uint64_t marks)
 {
-	atomic_store_explicit(&p->clean, false, memory_order_relaxed);
-}
-
-/* Links the slot, unless its record is alive, or a mark of <marks> is missing. */
-static bool relink_free(struct fdtab_slot *slot, uint32_t link, uint32_t marks)
-{
-	uint32_t old = atomic_load(&slot->word);
+	uint64_t old = atomic_load(&slot->word);
 	struct pend_ref ref;
 
 	do
-		if ((old & marks) != marks ||
+		if ((old & marks) != marks || (old & FDTAB_NOTE_OPEN) ||
 		    ((old & FDTAB_LINK) != link && fdtab_record_of(old, &ref)))
 			return false;
 	while (!atomic_compare_exchange_weak(&slot->word, &old, (old & ~FDTAB_LINK) | link));
@@ -32,7 +28,7 @@ static bool relink_free(struct fdtab_slot *slot, uint32_t link, uint32_t marks)
 }
 
 /* A descriptor that belongs to <p>; -1 if none does. */
-static int any_descriptor(struct pending *p, uint32_t link)
+static int any_descriptor(struct pending *p, uint64_t link)
 {
 	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
 		int fd = atomic_load(&p->fds[i]);
@@ -57,7 +53,7 @@ static void remove_from(struct pending *p, unsigned from, int fd)
  * place without leaving it empty for a moment: who finds -1 there takes the
  * socket for dead. The one that moved may have left meanwhile; so until it holds.
  */
-static void detach(struct pending *p, uint32_t link, int fd)
+static void detach(struct pending *p, uint64_t link, int fd)
 {
 	int head = atomic_load(&p->fds[0]);
 
@@ -83,7 +79,7 @@ static void reap(struct pend_ref ref)
 			return;
 }
 
-void fdtab_leave(uint32_t old, int fd)
+void fdtab_leave(uint64_t old, int fd)
 {
 	struct pend_ref ref;
 
@@ -95,7 +91,7 @@ void fdtab_leave(uint32_t old, int fd)
 
 void fdtab_part(const struct pend_ref *ref, int fd)
 {
-	uint32_t link = fdtab_link_of(ref);
+	uint64_t link = fdtab_link_of(ref);
 
 	fdtab_unlink(fd, link);
 	fdtab_leave(link, fd);
@@ -104,18 +100,11 @@ void fdtab_part(const struct pend_ref *ref, int fd)
 bool fdtab_begin(int fd, struct pend_ref *ref)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
-	struct pending *p;
-	uint32_t old;
+	uint64_t old;
 
 	if (!slot || !fdtab_take_any(ref))
 		return false;
-	p = ref->p;
-	is_unclean(p);
-	for (unsigned i = 0; i < FDTAB_SHARED; i++)
-		atomic_store(&p->fds[i], i == 0 ? fd : -1);
-	atomic_store_explicit(&p->identity, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->due, 0, memory_order_relaxed);
-	memset(&p->sa, 0, sizeof(*p) - offsetof(struct pending, sa));
+	fdtab_start(ref, fd);
 	old = fdtab_relink(slot, fdtab_link_of(ref));
 	if (lr_unlikely(old & FDTAB_LINK_NUMBER))
 		fdtab_leave(old, fd);
@@ -125,8 +114,18 @@ bool fdtab_begin(int fd, struct pend_ref *ref)
 bool fdtab_find(int fd, struct pend_ref *ref)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint64_t word = slot ? atomic_load(&slot->word) : 0;
 
-	return slot && fdtab_record_of(atomic_load(&slot->word), ref);
+	return word & FDTAB_NOTE_OPEN ? fdtab_record_noted(fd, ref) : fdtab_record_of(word, ref);
+}
+
+bool fdtab_under_way(int fd)
+{
+	struct fdtab_slot *slot = fdtab_slot(fd);
+	uint64_t word = slot ? atomic_load(&slot->word) : 0;
+	struct pend_ref ref;
+
+	return (word & FDTAB_NOTE_OPEN) || fdtab_record_of(word, &ref);
 }
 
 bool fdtab_claim(struct pend_ref *ref)
@@ -146,13 +145,13 @@ bool fdtab_claim(struct pend_ref *ref)
 		fdtab_since(forks);
 		return false;
 	}
-	is_unclean(ref->p);
 	ref->word = claimed;
 	return true;
 }
 
-/* Who takes it from us in between sees as well that nobody is left. */
-bool fdtab_is_kept(struct pend_ref *ref)
+/* A claim was ended. False: no descriptor was left then; the record is claimed again. Who
+ * takes it from us in between sees as well that nobody is left. */
+static bool is_kept(struct pend_ref *ref)
 {
 	return any_descriptor(ref->p, fdtab_link_of(ref)) >= 0 || !fdtab_claim(ref);
 }
@@ -173,10 +172,10 @@ bool fdtab_settle(struct pend_ref *ref, enum pend_state to)
 	}
 	if (lr_unlikely(!atomic_compare_exchange_strong(&ref->p->word, &claimed, ref->word))) {
 		/* In a child that a handler forked meanwhile it is nobody's. */
-		fdtab_postfork_child();
+		fdtab_set_right();
 		return true;
 	}
-	return fdtab_is_kept(ref);
+	return is_kept(ref);
 }
 
 void fdtab_release(struct pend_ref *ref, enum pend_state to)
@@ -187,14 +186,7 @@ void fdtab_release(struct pend_ref *ref, enum pend_state to)
 
 bool fdtab_drop(struct pend_ref *ref)
 {
-	uint32_t forks = fdtab_forks_now();
-	bool dropped;
-
-	if (pend_state(ref) == PEND_BUSY || pend_state(ref) == PEND_FREE)
-		return false;
-	dropped = fdtab_give_back(ref);
-	fdtab_since(forks);
-	return dropped;
+	return pend_state(ref) != PEND_BUSY && pend_state(ref) != PEND_FREE && fdtab_give_back(ref);
 }
 
 bool fdtab_refresh(struct pend_ref *ref)
@@ -246,7 +238,6 @@ static bool join(struct pending *p, int fd)
 	for (unsigned i = 0; i < FDTAB_SHARED; i++)
 		if (atomic_load(&p->fds[i]) == fd)
 			return true;
-	is_unclean(p);
 	for (unsigned i = 0; i < FDTAB_SHARED; i++) {
 		int expected = -1;
 
@@ -260,7 +251,7 @@ static bool join(struct pending *p, int fd)
 static bool attach(const struct pend_ref *ref, int fd)
 {
 	struct pend_ref now = *ref;
-	uint32_t link = fdtab_link_of(ref);
+	uint64_t link = fdtab_link_of(ref);
 
 	if (join(ref->p, fd) && fdtab_refresh(&now) && fdtab_linked(fd, link))
 		return true;
@@ -275,14 +266,16 @@ bool fdtab_attach(const struct pend_ref *ref, int fd)
 {
 	struct fdtab_slot *slot = fdtab_slot_make(fd);
 	struct pend_ref now = *ref;
-	uint32_t link = fdtab_link_of(ref);
-	uint32_t old;
+	uint64_t link = fdtab_link_of(ref);
+	uint32_t forks = fdtab_forks_now();
+	uint64_t old;
 
 	if (!slot || !fdtab_refresh(&now))
 		return false;
 	old = fdtab_relink(slot, link);
 	if ((old & FDTAB_LINK) != link)
 		fdtab_leave(old, fd);
+	fdtab_since(forks);
 	return attach(ref, fd);
 }
 
@@ -299,12 +292,12 @@ bool fdtab_join(const struct pend_ref *ref, int fd, bool marked)
 bool fdtab_forget(int fd, struct pend_ref *ref, bool *alone)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
-	uint32_t old;
+	uint64_t old;
 
 	*alone = false;
-	if (!slot || !fdtab_knows(fd))
+	if (!slot)
 		return false;
-	old = atomic_exchange(&slot->word, 0);
+	old = fdtab_note_clear(slot);
 	fdtab_watches_forget(fd, old);
 	if (!fdtab_record_of(old, ref))
 		return false;
@@ -331,20 +324,21 @@ void fdtab_dup(int from, int to)
 		fdtab_attach(&ref, to);
 }
 
-void fdtab_postfork_child(void)
+/* The marks of the gate when this child began: its counts may have run over since. */
+static _Atomic uint32_t marks_at_fork;
+
+void fdtab_set_right(void)
 {
+	uint32_t marks = atomic_load(&marks_at_fork);
 	struct pend_ref ref;
-	uint32_t closed = fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_PEERS);
 	unsigned at = 0;
 	uint32_t live = 0;
 
-	atomic_fetch_add(&fdtab_forks, 1);
 	while (fdtab_next(&at, &ref)) {
 		bool owed = pend_state(&ref) == PEND_FAILED ||
 		            (pend_state(&ref) == PEND_BACKOFF && ref.p->error != 0);
 
 		if (!owed) {
-			is_unclean(ref.p);
 			fdtab_give_back(&ref);
 			continue;
 		}
@@ -353,9 +347,29 @@ void fdtab_postfork_child(void)
 		atomic_store(&ref.p->word, fdtab_state_word(ref.word, PEND_FAILED) | FDTAB_AGED);
 		live++;
 	}
-	atomic_store(&fdtab_gate, closed | live);
-	atomic_store(&fdtab_aged, live);
+	fdtab_notes_repair();
+	atomic_store(&fdtab_gate, marks | live);
+	atomic_store(&fdtab_aged, (marks & (FDTAB_CLOSED | FDTAB_VFORKED)) | live);
 	fdtab_watches_repair();
+}
+
+void fdtab_postfork_child(void)
+{
+	atomic_store(&marks_at_fork,
+	             fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_PEERS | FDTAB_VFORKED));
+	atomic_fetch_add(&fdtab_forks, 1);
+	fdtab_set_right();
+}
+
+void fdtab_vforked(bool any)
+{
+	if (any) {
+		atomic_fetch_or(&fdtab_gate, FDTAB_VFORKED);
+		atomic_fetch_or(&fdtab_aged, FDTAB_VFORKED);
+	} else {
+		atomic_fetch_and(&fdtab_gate, ~FDTAB_VFORKED);
+		atomic_fetch_and(&fdtab_aged, ~FDTAB_VFORKED);
+	}
 }
 
 void fdtab_reset(void)
@@ -366,8 +380,13 @@ void fdtab_reset(void)
 
 	while (fdtab_next(&at, &ref))
 		fdtab_give_back(&ref);
-	for (unsigned fd = 0; fdtab_next_known(&fd, FDTAB_FDS - 1); fd++)
-		fdtab_forget((int)fd, &ref, &alone);
+	for (unsigned fd = 0; fd < FDTAB_FDS; fd++) {
+		if (fdtab_slot((int)fd))
+			fdtab_forget((int)fd, &ref, &alone);
+		else
+			fd |= FDTAB_CHUNK - 1;
+	}
+	fdtab_notes_repair();
 	atomic_store(&fdtab_high, FDTAB_BLOCK);
 	atomic_store(&fdtab_maybe_free, 0);
 	atomic_store(&fdtab_gate, 0);

@@ -7,8 +7,9 @@
  * further ones mapped when a number in them is first used (one mmap() per
  * FDTAB_CHUNK numbers) and never given back. Nothing is sized by RLIMIT_NOFILE.
  * Numbers from FDTAB_FDS on, and what does not fit, are not remembered: to us
- * they do not exist. A connect under way is a record of its own, from a bounded
- * pool, because a dup shares it.
+ * they do not exist. A connect under way is a note in its number's slot as long as
+ * nothing happens to it (fdtab_note.h), then a record of its own, from a bounded pool,
+ * because a dup shares it.
  *
  * Lock-free: a record is changed by whoever has claimed it, by one
  * compare-and-swap on its word (state and generation); nobody waits for
@@ -43,17 +44,21 @@
 /* How long fdtab_wait_idle() waits for another thread's few system calls. */
 #define FDTAB_PATIENCE (100 * DUR_MS)
 
-/* The number of records in use; FDTAB_CLOSED besides, until the preload has
- * bound libc's functions. Besides, what only some wrappers are concerned with:
+/* The number of records in use, and, in units of FDTAB_NOTED, of connects under way
+ * that have but a note (bounded by FDTAB_NOTED_MANY); FDTAB_CLOSED besides, until the
+ * preload has bound libc's functions. Besides, what only some wrappers are concerned with:
  * FDTAB_SENDS while every send is to be looked at, FDTAB_REPLAY while data that
  * were sent are kept (state/replay), FDTAB_PEERS once a socket was connected
- * (state/peers). Zero: every wrapper may go straight to libc. */
+ * (state/peers), FDTAB_VFORKED while a thread may be a vfork child. Zero: every wrapper may go straight to libc. */
 extern _Atomic uint32_t fdtab_gate LR_HIDDEN;
 #define FDTAB_CLOSED UINT32_C(0x80000000)
 #define FDTAB_SENDS UINT32_C(0x40000000)
 #define FDTAB_REPLAY UINT32_C(0x20000000)
 #define FDTAB_PEERS UINT32_C(0x10000000)
-#define FDTAB_ASIDE (FDTAB_SENDS | FDTAB_REPLAY | FDTAB_PEERS)
+#define FDTAB_VFORKED UINT32_C(0x08000000)
+#define FDTAB_NOTED_MANY UINT32_C(0x04000000)
+#define FDTAB_NOTED UINT32_C(0x00002000)
+#define FDTAB_ASIDE (FDTAB_SENDS | FDTAB_REPLAY | FDTAB_PEERS | FDTAB_VFORKED)
 
 static inline uint32_t fdtab_word(void)
 {
@@ -62,13 +67,22 @@ static inline uint32_t fdtab_word(void)
 
 /* How many of them are more than a first attempt that goes on in the kernel: have
  * been claimed, or are due at some time. Where there are none, nothing has failed,
- * and there is nothing to do or to hide. */
+ * and there is nothing to do or to hide. FDTAB_CLOSED and FDTAB_VFORKED as in the gate. */
 extern _Atomic uint32_t fdtab_aged LR_HIDDEN;
 
 static inline bool fdtab_any_aged(void)
 {
-	return atomic_load_explicit(&fdtab_aged, memory_order_relaxed) != 0;
+	return (atomic_load_explicit(&fdtab_aged, memory_order_relaxed) & ~FDTAB_VFORKED) != 0;
 }
+
+/* There is none, and nothing else that who only waits must mind. */
+static inline bool fdtab_all_young(void)
+{
+	return atomic_load_explicit(&fdtab_aged, memory_order_relaxed) == 0;
+}
+
+/* A thread may be a vfork child from now on; or none may any more. */
+void fdtab_vforked(bool any);
 
 static inline uint32_t fdtab_busy(void)
 {
@@ -92,8 +106,6 @@ struct pending {
 	_Atomic int fds[FDTAB_SHARED]; /* [0]: the one to act on; -1 = none */
 	_Atomic uint64_t identity;    /* 0: not looked at yet */
 	_Atomic int64_t due;          /* ns, monotonic: when to look at it next */
-	_Atomic bool clean;           /* fdtab's own: nothing but fdtab_begin_young() has
-	                               * written to it */
 	/* The rest belongs to whoever has claimed it. */
 	struct sockaddr_storage sa;   /* where the attempts go */
 	socklen_t len;
@@ -152,21 +164,12 @@ static inline enum pend_state pend_state(const struct pend_ref *ref)
  */
 bool fdtab_begin(int fd, struct pend_ref *ref);
 
-/*
- * The same for a first attempt that goes on in the kernel, which nothing is known of but
- * its address, thread and time: not claimed but PEND_CONNECTING already, with .due and
- * .expires DUR_NONE, .attempt 1, the rest zero. False besides if the quick way is not
- * open, and then fdtab_begin() is.
- */
-bool fdtab_begin_young(int fd, const struct sockaddr *sa, socklen_t len, int64_t began,
-                       uintptr_t thread);
-
-/* <fd> is connected. True: nothing is left of it, whether it had such a record, alone,
- * that nobody ever claimed, or none. False, and nothing was done: more is known. */
-bool fdtab_drop_young(int fd);
-
-/* The live record that <fd> belongs to, in any state but FREE. */
+/* The live record that <fd> belongs to, in any state but FREE. A connect that has but a
+ * note gets its record by that: unclaimed, PEND_CONNECTING. */
 bool fdtab_find(int fd, struct pend_ref *ref);
+
+/* Whether there is one, or such a note; no record is made. */
+bool fdtab_under_way(int fd);
 
 /* Claims it if nothing has changed since it was found; not a BUSY one. */
 bool fdtab_claim(struct pend_ref *ref);
@@ -189,8 +192,10 @@ bool fdtab_drop(struct pend_ref *ref);
 bool fdtab_refresh(struct pend_ref *ref);
 
 /* All live records: start with *at = 0, until false. What begins or ends
- * meanwhile may be missed. */
+ * meanwhile may be missed. Connects that have but a note have no record, unless
+ * fdtab_record_all() has just made them one. */
 bool fdtab_next(unsigned *at, struct pend_ref *ref);
+void fdtab_record_all(void);
 
 /* Waits until nobody has claimed <ref> (then it is refreshed), at most
  * FDTAB_PATIENCE (then it shows PEND_BUSY still): a descriptor's number must not
@@ -220,17 +225,34 @@ struct fdtab_watch {
 	_Atomic uint32_t age;
 };
 struct fdtab_slot {
-	_Atomic uint32_t word; /* link to a record, and marks; 0: nothing known */
-	_Atomic uint32_t age;
+	_Atomic uint64_t word; /* link to a record, marks, the state of the note */
 	struct fdtab_watch watches[FDTAB_WATCHES];
+	/* The note. The address as it is in memory, up to IPv6's scope. */
+	_Atomic uint64_t to[3];
+	_Atomic uint32_t scope;
+	_Atomic uint32_t age;      /* of .watches */
+	_Atomic uint64_t thread;   /* thread_key() of the caller of connect */
+	_Atomic int64_t began;     /* ns, clock at entry; while under way */
 };
-extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS] LR_HIDDEN;
+extern struct fdtab_slot fdtab_first[FDTAB_CHUNK] LR_HIDDEN;
+extern void *_Atomic fdtab_chunks[FDTAB_CHUNKS] LR_HIDDEN; /* but the first */
+
+/* In a slot's word. The note is of the last connect() of the number. */
+#define FDTAB_LINK_NUMBER UINT64_C(0x1fff) /* of a record, + 1 */
+#define FDTAB_MARK_DUP UINT64_C(0x2000)    /* other numbers may name the same file */
+#define FDTAB_NOTE_OPEN UINT64_C(0x10000) /* it is under way, and has no record */
+#define FDTAB_NOTE_KEPT UINT64_C(0x20000) /* where it went to is known */
+#define FDTAB_NOTE_BUSY UINT64_C(0x40000) /* being written */
+#define FDTAB_NOTE_ONE (UINT64_C(1) << 48) /* from here on: counts the changes */
+#define FDTAB_NOTE_COUNT (~(FDTAB_NOTE_ONE - 1))
 
 /* The slot of <fd>; NULL if it was never used, or <fd> can have none. */
 static inline struct fdtab_slot *fdtab_slot(int fd)
 {
 	struct fdtab_slot *chunk;
 
+	if (lr_likely((unsigned)fd < FDTAB_CHUNK))
+		return &fdtab_first[(unsigned)fd];
 	if ((unsigned)fd >= FDTAB_FDS)
 		return NULL;
 	chunk = atomic_load_explicit(&fdtab_chunks[(unsigned)fd / FDTAB_CHUNK],
@@ -238,12 +260,19 @@ static inline struct fdtab_slot *fdtab_slot(int fd)
 	return chunk ? &chunk[(unsigned)fd % FDTAB_CHUNK] : NULL;
 }
 
-/* Whether something is known of <fd>: two loads. */
+/* Of a slot's word: a link, marks, or a connect under way. */
+static inline bool fdtab_word_knows(uint64_t word)
+{
+	return (word & (2 * FDTAB_NOTE_OPEN - 1)) != 0;
+}
+
+/* Whether something is known of <fd>, but where it is connected to: two loads. */
 static inline bool fdtab_knows(int fd)
 {
 	const struct fdtab_slot *slot = fdtab_slot(fd);
 
-	return slot && atomic_load_explicit(&slot->word, memory_order_relaxed) != 0;
+	return slot && fdtab_word_knows(atomic_load_explicit(&slot->word,
+	                                                     memory_order_relaxed));
 }
 
 /* The same for a range of numbers, both included. */
@@ -253,7 +282,7 @@ bool fdtab_knows_range(unsigned first, unsigned last);
 bool fdtab_next_known(unsigned *fd, unsigned last);
 
 /*
- * <fd> is closed, or becomes another: all that is known of it goes. If it
+ * <fd> is closed, or becomes another: all that is known of it goes, its note too. If it
  * belonged to a record (in any state), *ref is that record and true is
  * returned; *alone: no other descriptor of the record is left. One that
  * remains has moved to .fds[0]. If <fd> is an epoll set, the registrations in
@@ -322,6 +351,27 @@ bool fdtab_watch_gone(int epfd, uint64_t data, uint32_t since);
  * registrations stay. Only where no other thread exists.
  */
 void fdtab_postfork_child(void);
+
+/*
+ * A handler may fork in the middle of a change. In the child fdtab_postfork_child() has
+ * set all of it right by then; and who goes on with the change does so once more, at the
+ * end, if he finds that this number, of the children in this process's ancestry, is another.
+ */
+extern _Atomic uint32_t fdtab_forks LR_HIDDEN;
+
+/* That: ends what is not this process's, and counts anew. */
+void fdtab_set_right(void);
+
+static inline uint32_t fdtab_forks_now(void)
+{
+	return atomic_load_explicit(&fdtab_forks, memory_order_relaxed);
+}
+
+static inline void fdtab_since(uint32_t forks)
+{
+	if (lr_unlikely(fdtab_forks_now() != forks))
+		fdtab_set_right();
+}
 
 /* Forgets everything, chunks stay mapped (tests). The gate becomes 0. */
 void fdtab_reset(void);

@@ -14,25 +14,7 @@ extern _Atomic uint32_t fdtab_high LR_HIDDEN;       /* no record from here on wa
 extern _Atomic uint32_t fdtab_maybe_free LR_HIDDEN; /* where to look for a free one first */
 
 /*
- * A handler may fork in the middle of a change. In the child fdtab_postfork_child() has
- * set all of it right by then; and who goes on with the change does so once more, at the
- * end, if he finds that this number, of the children in this process's ancestry, is another.
- */
-extern _Atomic uint32_t fdtab_forks LR_HIDDEN;
-
-static inline uint32_t fdtab_forks_now(void)
-{
-	return atomic_load_explicit(&fdtab_forks, memory_order_relaxed);
-}
-
-static inline void fdtab_since(uint32_t forks)
-{
-	if (lr_unlikely(fdtab_forks_now() != forks))
-		fdtab_postfork_child();
-}
-
-/*
- * The word of a slot: the record's number + 1, three marks, and the low bits of
+ * In the word of a slot: the record's number + 1, three marks, and the low bits of
  * the record's generation: a link that was left behind names a life that is
  * over. It is the truth about who belongs to a record; .fds only tells where
  * to look. A descriptor that leaves first loses its link, one that joins has
@@ -40,8 +22,7 @@ static inline void fdtab_since(uint32_t forks)
  * one order of sequential consistency: so of two that leave together at least
  * one sees that nobody is left.
  */
-#define FDTAB_LINK_NUMBER UINT32_C(0x1fff)
-#define FDTAB_LINK_GENERATION UINT32_C(0xffff0000)
+#define FDTAB_LINK_GENERATION (UINT64_C(0xffff) << 32)
 #define FDTAB_LINK (FDTAB_LINK_NUMBER | FDTAB_LINK_GENERATION)
 
 _Static_assert(FDTAB_PENDING < FDTAB_LINK_NUMBER, "a record's number must fit in a link");
@@ -68,20 +49,20 @@ static inline struct pending *fdtab_record(uint32_t number)
 	return &records[number % FDTAB_BLOCK];
 }
 
-static inline uint32_t fdtab_link(uint32_t number, uint32_t word)
+static inline uint64_t fdtab_link(uint32_t number, uint32_t word)
 {
-	return (number + 1) | (word >> 8) << 16;
+	return (number + 1) | (uint64_t)(word >> 8 & 0xffff) << 32;
 }
 
-static inline uint32_t fdtab_link_of(const struct pend_ref *ref)
+static inline uint64_t fdtab_link_of(const struct pend_ref *ref)
 {
 	return fdtab_link(atomic_load_explicit(&ref->p->number, memory_order_relaxed), ref->word);
 }
 
 /* The live record that the word of a slot names. */
-static inline bool fdtab_record_of(uint32_t slot_word, struct pend_ref *ref)
+static inline bool fdtab_record_of(uint64_t slot_word, struct pend_ref *ref)
 {
-	uint32_t number = slot_word & FDTAB_LINK_NUMBER;
+	uint32_t number = (uint32_t)(slot_word & FDTAB_LINK_NUMBER);
 
 	if (number == 0)
 		return false;
@@ -91,44 +72,38 @@ static inline bool fdtab_record_of(uint32_t slot_word, struct pend_ref *ref)
 	       fdtab_link(number - 1, ref->word) == (slot_word & FDTAB_LINK);
 }
 
-static inline bool fdtab_linked(int fd, uint32_t link)
+static inline bool fdtab_linked(int fd, uint64_t link)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
 
 	return slot && (atomic_load(&slot->word) & FDTAB_LINK) == link;
 }
 
-/* Links the slot; what its word was before is returned. */
-static inline uint32_t fdtab_relink(struct fdtab_slot *slot, uint32_t link)
+/* Links the slot; what its word was before is returned. A connect that is but noted
+ * there is over. */
+static inline uint64_t fdtab_relink(struct fdtab_slot *slot, uint64_t link)
 {
-	uint32_t old = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	uint64_t old = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
-	while (!atomic_compare_exchange_weak(&slot->word, &old, (old & ~FDTAB_LINK) | link))
+	while (!atomic_compare_exchange_weak(&slot->word, &old,
+	                                     (old & ~(FDTAB_LINK | FDTAB_NOTE_OPEN)) | link))
 		;
+	if (old & FDTAB_NOTE_OPEN)
+		atomic_fetch_sub(&fdtab_gate, FDTAB_NOTED);
 	return old;
 }
 
 /* <fd> has this link no more, if it has it. */
-void fdtab_unlink(int fd, uint32_t link);
+void fdtab_unlink(int fd, uint64_t link);
 
 /* The record <number>, its block mapped if need be; NULL if that cannot be. */
 struct pending *fdtab_record_make(uint32_t number);
 
-/* Takes the record <p>, of <number> below fdtab_high, which is free by *word: then it is
- * claimed. False: it is not free. */
-LR_INLINE bool fdtab_take(struct pending *p, uint32_t number, uint32_t *word)
-{
-	/* Before it is taken: a child forked right behind that finds it. */
-	atomic_store_explicit(&p->number, number, memory_order_relaxed);
-	if (!atomic_compare_exchange_strong(&p->word, word, *word | PEND_BUSY))
-		return false;
-	atomic_fetch_add(&fdtab_gate, 1);
-	*word |= PEND_BUSY;
-	return true;
-}
-
-/* The same for any record that is free; false: there is none. */
+/* Takes any record that is free, and claims it; false: there is none. */
 bool fdtab_take_any(struct pend_ref *ref);
+
+/* Makes one that was just taken <fd>'s; the rest is zero. */
+void fdtab_start(struct pend_ref *ref, int fd);
 
 /* The record <number> is free: the next look begins no later than there. */
 static inline void fdtab_lower_free(uint32_t number)
@@ -148,9 +123,6 @@ static inline void fdtab_lower_free(uint32_t number)
 bool fdtab_give_back(struct pend_ref *ref);
 
 /* <fd> belongs to another record now than the word <old> of its slot says. */
-void fdtab_leave(uint32_t old, int fd);
-
-/* A claim was ended. False: no descriptor was left then; the record is claimed again. */
-bool fdtab_is_kept(struct pend_ref *ref);
+void fdtab_leave(uint64_t old, int fd);
 
 #endif

@@ -3,24 +3,22 @@
 
 #include "base/sys.h"
 
+struct fdtab_slot fdtab_first[FDTAB_CHUNK];
 void *_Atomic fdtab_chunks[FDTAB_CHUNKS];
-static struct fdtab_slot first_chunk[FDTAB_CHUNK];
 
-void *fdtab_map(void *_Atomic *where, void *standing, size_t size)
+void *fdtab_map(void *_Atomic *where, size_t size)
 {
 	void *there = atomic_load_explicit(where, memory_order_acquire);
-	void *made = standing;
+	void *made;
 
 	if (there)
 		return there;
-	if (!made)
-		made = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	made = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!made)
 		return NULL;
 	if (atomic_compare_exchange_strong(where, &there, made))
 		return made;
-	if (!standing)
-		sys_munmap(made, size);
+	sys_munmap(made, size);
 	return there;
 }
 
@@ -31,8 +29,7 @@ struct fdtab_slot *fdtab_slot_make(int fd)
 
 	if (slots || (unsigned)fd >= FDTAB_FDS)
 		return slots;
-	slots = fdtab_map(&fdtab_chunks[chunk], chunk == 0 ? first_chunk : NULL,
-	                  sizeof(first_chunk));
+	slots = fdtab_map(&fdtab_chunks[chunk], sizeof(fdtab_first));
 	return slots ? &slots[(unsigned)fd % FDTAB_CHUNK] : NULL;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "state/fdtab_note.h"
 #include "state/fdtab_slot.h"
 
 /*
@@ -358,23 +359,17 @@ bool fdtab_watch_next(int epfd, uint64_t data, unsigned *fd)
 	return false;
 }
 
-static bool has_record(int fd)
-{
-	struct pend_ref ref;
-
-	return fdtab_find(fd, &ref);
-}
-
 static int find_in_records(int epfd, uint64_t data)
 {
 	struct pend_ref ref;
 	unsigned at = 0;
 
+	fdtab_record_all();
 	while (fdtab_next(&at, &ref))
 		for (unsigned i = 0; i < FDTAB_SHARED; i++) {
 			int fd = atomic_load(&ref.p->fds[i]);
 
-			if (has_record(fd) && is_watched(fd, epfd, data))
+			if (fdtab_under_way(fd) && is_watched(fd, epfd, data))
 				return fd;
 		}
 	return -1;
@@ -390,7 +385,7 @@ int fdtab_watch_find(int epfd, uint64_t data, bool thorough)
 	for (unsigned i = 0; i < ARRAY_LEN(quick); i++) {
 		if (!is_watched(quick[i], epfd, data))
 			continue;
-		if (has_record(quick[i]))
+		if (fdtab_under_way(quick[i]))
 			return quick[i];
 		if (found < 0)
 			found = quick[i];
@@ -419,11 +414,10 @@ bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events)
 	fd = fdtab_watch_find(epfd, data, false);
 	if (fd < 0 || !fdtab_watch_of(fd, epfd, &w) || !(w.events & events))
 		return true;
-	/* A dup may be of one that has a record. */
-	return (!has_record(fd) && !fdtab_is_dup(fd)) || fdtab_drop_young(fd);
+	return fdtab_drop_young(fd);
 }
 
-void fdtab_watches_forget(int fd, uint32_t word)
+void fdtab_watches_forget(int fd, uint64_t word)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
 

@@ -5,7 +5,8 @@ src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/nam
 	src/state/peers.c src/state/peers.h \
 	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \
-	src/state/fdtab_pool.c src/state/fdtab_pool.h src/state/fdtab_young.c \
+	src/state/fdtab_pool.c src/state/fdtab_pool.h \
+	src/state/fdtab_note.c src/state/fdtab_note.h \
 	src/state/habit.c src/state/habit.h \
 	src/state/layers.c src/state/layers.h \
 	src/state/shm.c src/state/shm.h src/state/slot.h \

@@ -99,6 +99,14 @@ void names_remember(const char *name, const struct name_list *l, uintptr_t threa
 void names_remember_answer(const char *name, const struct addrinfo *answer, uintptr_t thread,
                            int64_t now);
 
+/*
+ * What most look-ups come to: true, if <answer> is that of the newest look-up of all, of
+ * the same name by the same thread, which then is of <now>. Not while names_watching():
+ * somebody may want to tell the two apart.
+ */
+bool names_remember_same(const char *name, const struct addrinfo *answer, uintptr_t thread,
+                         int64_t now);
+
 /* <thread> has had an address in digits "looked up": from now on it is called
  * nothing, until a name is looked up again. */
 void names_remember_literal(const struct name_ip *ip, uintptr_t thread);

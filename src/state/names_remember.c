@@ -211,6 +211,7 @@ _Static_assert(offsetof(struct payload, name) % 8 == 0, "and a name");
 /* What was known of the last look-up in <s> is over. */
 LR_INLINE void start_anew(struct slot *s, uint64_t id)
 {
+	atomic_store_explicit(&names_kept.newest, s, memory_order_relaxed);
 	atomic_store_explicit(&s->pending_attempts, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->id, id, memory_order_relaxed);
 	put(s, PAYLOAD_WORD(id), id);
@@ -330,6 +331,56 @@ LR_INLINE bool remember_again(const struct lookup *q, const struct name_list *l,
 	return same;
 }
 
+static LR_NOINLINE bool same_answer_any(const struct slot *s, const struct addrinfo *answer)
+{
+	return answer && same_answer(&s->p.list, answer);
+}
+
+/* The most common of same_answer(): one address of IPv4, one answer. */
+LR_INLINE bool is_only_four(const struct name_list *l, const struct addrinfo *answer)
+{
+	uint32_t kept;
+	uint32_t now;
+
+	if (!answer || answer->ai_next || l->count != 1 || l->more || !answer->ai_addr ||
+	    answer->ai_addr->sa_family != AF_INET || l->ips[0].family != AF_INET)
+		return false;
+	memcpy(&kept, l->ips[0].ip, sizeof(kept));
+	memcpy(&now, (const char *)answer->ai_addr + offsetof(struct sockaddr_in, sin_addr),
+	       sizeof(now));
+	return kept == now;
+}
+
+/* A program that looks several names up by turns is told apart by their first letters. */
+LR_INLINE bool may_be_of(struct slot *s, const char *name)
+{
+	uint64_t word = atomic_load_explicit(&s->word[PAYLOAD_WORD(name)], memory_order_relaxed);
+
+	return memcmp(&word, name, 1) == 0;
+}
+
+LR_NO_CANARY bool names_remember_same(const char *name, const struct addrinfo *answer,
+                                      uintptr_t thread, int64_t now)
+{
+	struct slot *s = atomic_load_explicit(&names_kept.newest, memory_order_relaxed);
+	uint32_t sequence;
+
+	if (lr_unlikely(!s) || lr_unlikely(names_watching()) || lr_unlikely(!may_be_of(s, name)) ||
+	    lr_unlikely(!enter_slot(s, &sequence)))
+		return false;
+	if (lr_unlikely(atomic_load_explicit(&s->id, memory_order_relaxed) !=
+	                atomic_load_explicit(&names_kept.last_id, memory_order_relaxed)) ||
+	    lr_unlikely(s->p.thread != thread) ||
+	    lr_unlikely(!is_only_four(&s->p.list, answer) && !same_answer_any(s, answer)) ||
+	    lr_unlikely(strcmp(s->p.name, name) != 0)) {
+		leave_slot(s, sequence);
+		return false;
+	}
+	put(s, PAYLOAD_WORD(at), (uint64_t)now);
+	leave_slot(s, sequence + 2);
+	return true;
+}
+
 /* NULL if the name is too long, or none. */
 LR_INLINE _Atomic uint8_t *hint_of(const struct lookup *q)
 {
@@ -391,6 +442,7 @@ void names_remember_literal(const struct name_ip *ip, uintptr_t thread)
 void names_remember_reset(void)
 {
 	literal_reset();
+	atomic_store(&names_kept.newest, NULL);
 	for (unsigned i = 0; i < NAMES_HINTS; i++)
 		atomic_store(&names_kept.hints[i], 0);
 }

@@ -55,6 +55,7 @@ struct slot {
 extern struct names_kept {
 	_Atomic uint64_t last_id;
 	_Atomic uint32_t used; /* how many of .slots have held something */
+	struct slot *_Atomic newest; /* that was last given .last_id; NULL */
 	_Atomic uint8_t hints[NAMES_HINTS]; /* by name and thread, lossy: the slot + 1 that
 	                                     * was written last */
 	struct slot slots[NAMES_LOOKUPS];

@@ -1,96 +1,121 @@
 /* SPDX-License-Identifier: MIT */
 #include "state/peers.h"
 
-_Atomic uint64_t peers_heads[PEERS];
-_Atomic uint64_t peers_words[PEERS][PEERS_WORDS];
+/* What is kept is in words, so that who reads while another writes reads something, and
+ * finds out afterwards that it is worth nothing. The low half of a head is the descriptor
+ * + 1; 0: none; BUSY: being written. The other half counts. */
+enum { NOTE = 0, /* FDTAB_NOTE_COUNT of the note that it is about */
+       IDENTITY, ATTEMPT, BEGAN, WAITED, PREVIOUS_WAIT, WORDS };
+#define BUSY UINT32_MAX
+static struct {
+	_Atomic uint64_t head;
+	_Atomic uint64_t word[WORDS];
+} places[PEERS];
 
-static bool get(int fd, uint64_t words[PEERS_WORDS])
+static bool is_of(uint64_t head, int fd)
 {
-	unsigned place = peers_place(fd);
-	uint64_t head = atomic_load_explicit(&peers_heads[place], memory_order_acquire);
-
-	if (fd < 0 || !peers_is_of(head, fd))
-		return false;
-	for (unsigned i = 0; i < PEERS_WORDS; i++)
-		words[i] = atomic_load_explicit(&peers_words[place][i], memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&peers_heads[place], memory_order_relaxed) == head;
+	return (uint32_t)head == (uint32_t)fd + 1;
 }
 
-void peers_note_other(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread)
+static bool get(int fd, uint64_t words[WORDS])
 {
-	unsigned place = peers_place(fd);
-	const char *from = (const char *)sa;
-	uint64_t head;
+	unsigned place = (unsigned)fd % PEERS;
+	uint64_t head = atomic_load_explicit(&places[place].head, memory_order_acquire);
 
-	if (len < sizeof(struct sockaddr_in6) || sa->sa_family != AF_INET6) {
-		peers_forget(fd);
+	if (!is_of(head, fd))
+		return false;
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = atomic_load_explicit(&places[place].word[i], memory_order_acquire);
+	return atomic_load_explicit(&places[place].head, memory_order_relaxed) == head;
+}
+
+static void put(int fd, const uint64_t words[WORDS])
+{
+	unsigned place = (unsigned)fd % PEERS;
+	uint64_t head = atomic_load_explicit(&places[place].head, memory_order_relaxed);
+
+	if ((uint32_t)head == BUSY ||
+	    !atomic_compare_exchange_strong(&places[place].head, &head, head | BUSY))
 		return;
-	}
-	if (!peers_enter(place, &head))
-		return;
-	peers_put_bytes(place, PEERS_ADDRESS, from, 8);
-	peers_put_bytes(place, PEERS_ADDRESS + 1, from + 8, 8);
-	peers_put_bytes(place, PEERS_ADDRESS + 2, from + 16, 8);
-	peers_put_bytes(place, PEERS_ADDRESS + 3, from + 24, sizeof(struct sockaddr_in6) - 24);
-	peers_written(place, head, fd, thread);
+	for (unsigned i = 0; i < WORDS; i++)
+		atomic_store_explicit(&places[place].word[i], words[i], memory_order_release);
+	atomic_store_explicit(&places[place].head,
+	                      ((head >> 32) + 1) << 32 | ((uint32_t)fd + 1),
+	                      memory_order_release);
+}
+
+/* The note of <fd> as a whole. */
+static bool find(int fd, struct fdtab_note *note, uint64_t words[WORDS])
+{
+	if (fd < 0 || !fdtab_note_read(fd, FDTAB_NOTE_KEPT, note))
+		return false;
+	if (!get(fd, words) || words[NOTE] != (note->word & FDTAB_NOTE_COUNT))
+		words[IDENTITY] = 0;
+	return true;
 }
 
 bool peers_find(int fd, struct peer *out)
 {
-	uint64_t words[PEERS_WORDS];
+	uint64_t words[WORDS];
+	struct fdtab_note note;
 
-	if (!get(fd, words))
+	if (!find(fd, &note, words))
 		return false;
 	memset(out, 0, sizeof(*out));
-	memcpy(&out->to, words, sizeof(out->to));
-	out->len = out->to.sa.sa_family == AF_INET ? sizeof(out->to.in) : sizeof(out->to.in6);
-	out->thread = (uintptr_t)words[PEERS_THREAD];
-	out->identity = words[PEERS_IDENTITY];
+	memcpy(&out->to, &note.to, note.len);
+	out->len = note.len;
+	out->thread = note.thread;
+	out->identity = words[IDENTITY];
 	if (!out->identity)
 		return true;
-	out->so_far.attempt = (unsigned)words[PEERS_ATTEMPT];
-	out->so_far.began = (int64_t)words[PEERS_BEGAN];
-	out->so_far.waited = (int64_t)words[PEERS_WAITED];
-	out->so_far.previous_wait = (int64_t)words[PEERS_PREVIOUS_WAIT];
+	out->so_far.attempt = (unsigned)words[ATTEMPT];
+	out->so_far.began = (int64_t)words[BEGAN];
+	out->so_far.waited = (int64_t)words[WAITED];
+	out->so_far.previous_wait = (int64_t)words[PREVIOUS_WAIT];
 	return true;
 }
 
 void peers_copy(int from, int to)
 {
-	unsigned place = peers_place(to);
-	uint64_t words[PEERS_WORDS];
-	uint64_t head;
+	uint64_t words[WORDS];
+	struct fdtab_note note;
+	struct fdtab_note copy;
 
-	if (to < 0 || !get(from, words)) {
+	if (!find(from, &note, words)) {
 		peers_forget(to);
-	} else if (peers_enter(place, &head)) {
-		for (unsigned i = 0; i < PEERS_WORDS; i++)
-			peers_put(place, i, words[i]);
-		peers_leave(place, head, to);
+		return;
 	}
+	peers_note(to, &note.to.sa, note.len, note.thread);
+	if (!words[IDENTITY] || !fdtab_note_read(to, FDTAB_NOTE_KEPT, &copy))
+		return;
+	words[NOTE] = copy.word & FDTAB_NOTE_COUNT;
+	put(to, words);
 }
 
 void peers_progress(int fd, uint64_t identity, const struct so_far *so_far)
 {
-	unsigned place = peers_place(fd);
-	uint64_t head;
+	uint64_t words[WORDS] = { [IDENTITY] = identity,
+		                  [ATTEMPT] = so_far->attempt,
+		                  [BEGAN] = (uint64_t)so_far->began,
+		                  [WAITED] = (uint64_t)so_far->waited,
+		                  [PREVIOUS_WAIT] = (uint64_t)so_far->previous_wait };
+	struct fdtab_note note;
 
-	if (fd < 0 || !peers_enter(place, &head))
+	if (!fdtab_note_read(fd, FDTAB_NOTE_KEPT, &note))
 		return;
-	if (peers_is_of(head, fd)) {
-		peers_put(place, PEERS_IDENTITY, identity);
-		peers_put(place, PEERS_ATTEMPT, so_far->attempt);
-		peers_put(place, PEERS_BEGAN, (uint64_t)so_far->began);
-		peers_put(place, PEERS_WAITED, (uint64_t)so_far->waited);
-		peers_put(place, PEERS_PREVIOUS_WAIT, (uint64_t)so_far->previous_wait);
-	}
-	peers_leave(place, head, (int)((uint32_t)head - 1));
+	words[NOTE] = note.word & FDTAB_NOTE_COUNT;
+	put(fd, words);
 }
 
 void peers_reset(void)
 {
+	for (unsigned fd = 0; fd < FDTAB_FDS; fd++) {
+		if (fdtab_slot((int)fd))
+			peers_forget((int)fd);
+		else
+			fd |= FDTAB_CHUNK - 1;
+	}
 	for (unsigned i = 0; i < PEERS; i++)
-		atomic_store(&peers_heads[i], 0);
+		atomic_store(&places[i].head, 0);
 	atomic_fetch_and(&fdtab_gate, ~FDTAB_PEERS);
 }

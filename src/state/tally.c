@@ -17,11 +17,19 @@ struct name {
 };
 
 struct tally_cell tally_cells[TALLY_SETS][TALLY_WAYS];
+/* When each was last taken, or given to its address. Apart, for the place of a set to be
+ * a shift. */
+static _Atomic int64_t all_since[TALLY_SETS * TALLY_WAYS];
 static _Atomic uint64_t remainder_of_all;
 
 static struct tally_cell *set_of(const struct name *n)
 {
 	return tally_set(n->w[0] ^ n->w[1] * UINT64_C(0xff51afd7ed558ccd) ^ n->w[2]);
+}
+
+static _Atomic int64_t *since_of(const struct tally_cell *c)
+{
+	return &all_since[c - &tally_cells[0][0]];
 }
 
 static inline bool is_of(const struct tally_cell *c, const struct name *n)
@@ -116,7 +124,7 @@ static bool give_to(struct tally_cell *c, uint64_t head, const struct name *n, i
 		atomic_fetch_add_explicit(&remainder_of_all, COUNT(head), memory_order_relaxed);
 	for (unsigned i = 0; i < ARRAY_LEN(n->w); i++)
 		atomic_store_explicit(&c->w[i], n->w[i], memory_order_release);
-	atomic_store_explicit(&c->since, now, memory_order_relaxed);
+	atomic_store_explicit(since_of(c), now, memory_order_relaxed);
 	atomic_store_explicit(&c->head, TALLY_ONE | ((head + 2) & TALLY_NUMBER),
 	                      memory_order_release);
 	return true;
@@ -166,13 +174,13 @@ uint64_t tally_take(const struct addr *a, int64_t now, int64_t length, uint64_t 
 		uint64_t head = atomic_load_explicit(&set[i].head, memory_order_acquire);
 
 		while (!(head & TALLY_ODD) && COUNT(head) && is_of(&set[i], &n)) {
-			int64_t since = atomic_load_explicit(&set[i].since, memory_order_relaxed);
+			int64_t since = atomic_load_explicit(since_of(&set[i]), memory_order_relaxed);
 
 			if (!tally_change(&set[i], &head, head & TALLY_NUMBER))
 				continue;
 			sum += COUNT(head);
 			*recent += tally_recent(COUNT(head), length, since, now);
-			atomic_store_explicit(&set[i].since, now, memory_order_relaxed);
+			atomic_store_explicit(since_of(&set[i]), now, memory_order_relaxed);
 			break;
 		}
 	}

@@ -39,7 +39,6 @@ struct tally_cell {
 	                        * odd while the cell is being given to another address, and
 	                        * that changes when it was */
 	_Atomic uint64_t w[3];
-	_Atomic int64_t since; /* when it was last taken, or given to this address */
 };
 extern struct tally_cell tally_cells[TALLY_SETS][TALLY_WAYS] LR_HIDDEN;
 #define TALLY_NUMBER UINT64_C(0xffffff)

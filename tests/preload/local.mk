@@ -6,6 +6,7 @@ PRELOAD_TESTS = \
 	tests/preload/midway.pt \
 	tests/preload/signals.pt \
 	tests/preload/collide.pt \
+	tests/preload/errnos.pt \
 	tests/preload/reload.pt \
 	tests/preload/places.pt \
 	tests/preload/asked.pt \
@@ -88,6 +89,12 @@ tests_preload_signals_pt_SOURCES = tests/preload/signals.c
 tests_preload_signals_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_signals_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_signals_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_errnos_pt_SOURCES = tests/preload/errnos.c
+tests_preload_errnos_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_errnos_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_errnos_pt_LDADD = $(CHECK_LIBS) -lpthread
+tests_preload_errnos_pt_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 
 tests_preload_collide_pt_SOURCES = tests/preload/collide.c
 tests_preload_collide_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

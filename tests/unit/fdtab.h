@@ -3,7 +3,7 @@
 #ifndef LIBRETRY_TESTS_FDTAB_H
 #define LIBRETRY_TESTS_FDTAB_H
 
-#include "state/fdtab.h"
+#include "state/fdtab_note.h"
 
 #include "tests/unit/unit.h"
 
@@ -20,6 +20,12 @@ static LR_UNUSED struct pend_ref begin(int fd, enum pend_state state)
 static LR_UNUSED int first_fd(const struct pend_ref *ref)
 {
 	return atomic_load(&ref->p->fds[0]);
+}
+
+/* Connects under way: records, and those that have but a note. */
+static LR_UNUSED unsigned count_busy(void)
+{
+	return fdtab_busy() % FDTAB_NOTED + fdtab_busy() / FDTAB_NOTED;
 }
 
 static LR_UNUSED unsigned count_live(void)

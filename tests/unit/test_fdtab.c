@@ -184,7 +184,7 @@ START_TEST(stale_links)
 {
 	struct pend_ref ref;
 	struct pend_ref found;
-	uint32_t link;
+	uint64_t link;
 
 	fdtab_reset();
 	ref = begin(7, PEND_CONNECTING);

@@ -175,6 +175,7 @@ START_TEST(threads)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, stress, (void *)(i + 1)), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
+	fdtab_record_all();
 	ck_assert_uint_eq(fdtab_busy(), count_live());
 	while (fdtab_next(&at, &ref)) {
 		struct pend_ref found;

@@ -274,7 +274,7 @@ START_TEST(exhausted_and_pending)
 END_TEST
 
 /* An answer of getaddrinfo(): each of the addresses in <text> <types> times. */
-static void answer_with(const char *name, const char *const *text, unsigned types, int64_t now)
+static const struct addrinfo *answer_of(const char *const *text, unsigned types)
 {
 	static struct addrinfo ai[12];
 	static struct sockaddr_storage sa[12];
@@ -292,7 +292,12 @@ static void answer_with(const char *name, const char *const *text, unsigned type
 			if (n > 0)
 				ai[n - 1].ai_next = &ai[n];
 		}
-	names_remember_answer(name, ai, 1, now);
+	return ai;
+}
+
+static void answer_with(const char *name, const char *const *text, unsigned types, int64_t now)
+{
+	names_remember_answer(name, answer_of(text, types), 1, now);
 }
 
 /* The same answer once more is a newer look-up, of which nothing else is new. */
@@ -326,6 +331,50 @@ START_TEST(the_same_again)
 	answer_with("db", both, 3, 7);
 	ck_assert(names_find(&a, 1, &e));
 	ck_assert_uint_eq(e.self, 0);
+}
+END_TEST
+
+/* Nothing is new but the time, if it is the newest of all. */
+START_TEST(the_newest_again)
+{
+	static const char *const one[] = { "10.0.0.1", NULL };
+	static const char *const both[] = { "10.0.0.1", "fd00::1", NULL };
+	static const char *const other[] = { "10.0.0.2", NULL };
+	struct addr a = addr4(10, 0, 0, 1);
+	struct name_ip ips[NAMES_ADDRS];
+	struct name_entry e, again;
+	int64_t at;
+
+	for (unsigned types = 1; types <= 3; types += 2) {
+		const char *const *text = types == 1 ? one : both;
+
+		names_reset();
+		ck_assert(!names_remember_same("db", answer_of(text, types), 1, 1));
+		answer_with("db", text, types, 1);
+		ck_assert(names_find(&a, 1, &e));
+		ck_assert(names_remember_same("db", answer_of(text, types), 1, 5));
+		ck_assert(names_find(&a, 1, &again));
+		ck_assert_uint_eq(again.id, e.id);
+		ck_assert_uint_gt(names_addresses("db", ips, &at), 0);
+		ck_assert_int_eq(at, 5);
+		/* Another answer, name, thread. */
+		ck_assert(!names_remember_same("db", answer_of(other, types), 1, 6));
+		ck_assert(!names_remember_same("db2", answer_of(text, types), 1, 6));
+		ck_assert(!names_remember_same("d", answer_of(text, types), 1, 6));
+		ck_assert(!names_remember_same("db", answer_of(text, types), 2, 6));
+		ck_assert(!names_remember_same("db", NULL, 1, 6));
+		/* Somebody watches; a newer one, also one of digits. */
+		names_set_pending(&e, 80, 2, 3);
+		ck_assert(!names_remember_same("db", answer_of(text, types), 1, 6));
+		atomic_store(&names_gate, 0);
+		ck_assert(names_remember_same("db", answer_of(text, types), 1, 6));
+		names_remember_literal(&(struct name_ip){ .family = AF_INET }, 1);
+		ck_assert(!names_remember_same("db", answer_of(text, types), 1, 6));
+		answer_with("db", text, types, 7);
+		ck_assert(names_remember_same("db", answer_of(text, types), 1, 7));
+		answer_with("db2", other, types, 7);
+		ck_assert(!names_remember_same("db", answer_of(text, types), 1, 8));
+	}
 }
 END_TEST
 
@@ -389,6 +438,6 @@ END_TEST
 
 UNIT_MAIN("names", &remembers_and_finds, &newest_wins_own_thread_first, &bounded,
           &long_lists, &families_looked_up_apart, &literals, &addresses_and_their_age,
-          &the_same_again, &the_same_after_the_other_family,
+          &the_same_again, &the_newest_again, &the_same_after_the_other_family,
           &one_slot_per_name_thread_and_families, &exhausted_and_pending,
           &threads_see_whole_entries)

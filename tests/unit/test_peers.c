@@ -69,16 +69,18 @@ START_TEST(what_takes_a_note_away)
 	ck_assert(!peers_find(3, &peer));
 	peers_forget(3);
 	peers_forget(-1);
-	/* The same place. */
+	/* Each number has its own. */
 	note(3, 1, 1);
 	peers_forget(3 + PEERS);
 	ck_assert(peers_find(3, &peer));
 	note(3 + PEERS, 2, 2);
-	ck_assert(!peers_find(3, &peer));
+	ck_assert(peers_find(3, &peer));
 	ck_assert(peers_find(3 + PEERS, &peer));
 	ck_assert_uint_eq(peer.to.in.sin_port, htons(2));
-	note(INT32_MAX - 1, 3, 3);
-	ck_assert(peers_find(INT32_MAX - 1, &peer));
+	note(FDTAB_FDS - 1, 3, 3);
+	ck_assert(peers_find(FDTAB_FDS - 1, &peer));
+	note(FDTAB_FDS, 3, 3);
+	ck_assert(!peers_find(FDTAB_FDS, &peer));
 }
 END_TEST
 
@@ -91,6 +93,7 @@ START_TEST(progress_is_of_one_connect)
 	peers_progress(4, 9, &so_far);
 	ck_assert(!peers_find(4, &peer));
 	note(4, 1, 1);
+	note(4 + PEERS, 1, 1);
 	peers_progress(4 + PEERS, 9, &so_far);
 	ck_assert(peers_find(4, &peer));
 	ck_assert_uint_eq(peer.identity, 0);
