@@ -23,6 +23,8 @@ static const struct {
 } rows[] = {
 #define SYMBOL(ret, name, params, args, missing) { #name, 0 },
 #define SYMBOL_SINCE(minor, ret, name, params, args, missing) { #name, minor },
+#define JUMP(ret, name, params, args, missing) SYMBOL(ret, name, params, args, missing)
+#define ALIAS_JUMP(ret, name, target, params, args)
 #define ALIAS(ret, name, target, params, args)
 #define ALIAS_SINCE(minor, ret, name, target, params, args)
 #include "preload/symbols.def"
