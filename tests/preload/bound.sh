@@ -9,7 +9,7 @@ sanitizer=${SANITIZER_RUNTIME:+$SANITIZER_RUNTIME:}
 fail=0
 at=$(nm "$so" 2>/dev/null | sed -n 's/ [A-Za-z] real$//p')
 [ -n "$at" ] || { echo "skip: libretry.so is stripped"; exit 77; }
-rows=$(grep -cE '^SYMBOL(_SINCE)?\(' "${TOP_SRCDIR:?}/src/preload/symbols.def")
+rows=$(grep -cE '^(SYMBOL(_SINCE)?|JUMP)\(' "${TOP_SRCDIR:?}/src/preload/symbols.def")
 export BOUND_AT=$at LIBRETRY_CONFIG=none LIBRETRY_LOG=none LIBRETRY_MAX_ATTEMPTS=1
 
 # try NAME walked|asked|either PRELOAD [VARIABLE=VALUE ...]
