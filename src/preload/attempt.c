@@ -4,6 +4,7 @@
 #include <arpa/nameser.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <resolv.h>
 #include <sys/time.h>
@@ -12,9 +13,22 @@
 #include "preload/inject.h"
 #include "preload/probe.h"
 #include "preload/real.h"
+#include "state/fdtab.h"
+#include "state/options.h"
 
 /* How long the beginning of an attempt holds signals back. */
 #define HELD_MAX (20 * DUR_MS)
+
+void attempt_options(int fd)
+{
+	static const int names[OPTION_COUNT] = { [OPTION_MAXSEG] = TCP_MAXSEG,
+		                                 [OPTION_WINDOW_CLAMP] = TCP_WINDOW_CLAMP };
+	int value;
+
+	for (int i = 0; (fdtab_word() & FDTAB_OPTIONS) && i < OPTION_COUNT; i++)
+		if (options_find(fd, i, &value))
+			sys_setsockopt(fd, IPPROTO_TCP, names[i], &value, sizeof(value));
+}
 
 int attempt_call(struct signal_hold *hold, int fd, const struct sockaddr *sa, socklen_t len)
 {
@@ -150,6 +164,7 @@ int attempt_connect(void *ctx, int fd, const struct sockaddr *sa, socklen_t len,
 
 	if (inject_active() && inject_attempt(ctx, fd, sa, len, &limit, expired, &rc))
 		return rc;
+	attempt_options(fd);
 	own.identity = probe_identity(fd);
 	end = limit == DUR_NONE ? DUR_NONE : dur_add(sys_monotonic(), limit);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &own.before, &size) != 0)

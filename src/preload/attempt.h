@@ -13,6 +13,9 @@
 #include "preload/ops.h"
 #include "preload/signal.h"
 
+/* Before an attempt: sets the options again that the kernel forgot with the last one. */
+void attempt_options(int fd);
+
 /* The real connect(), with signals let through: 0 or an errno value. */
 int attempt_call(struct signal_hold *hold, int fd, const struct sockaddr *sa, socklen_t len);
 

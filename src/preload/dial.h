@@ -72,7 +72,8 @@ bool dial_is_watched(int fd);
 static inline bool dial_may_race(int fd, const struct sockaddr *sa, socklen_t len)
 {
 	return lr_unlikely(!libc_single_threaded()) && fdtab_knows(fd) && dial_is_watched(fd) &&
-	       !thread_is_vforked() && len <= sizeof(struct sockaddr_storage) && gate_may_read(sa, len);
+	       !thread_is_vforked() &&
+	       len <= sizeof(struct sockaddr_storage) && gate_may_read(sa, len);
 }
 void dial_withdraw(int fd);
 

@@ -28,19 +28,19 @@ static inline bool gate_idle(void)
  * faults, and to keep what is sent. */
 static inline bool gate_idle_sends(void)
 {
-	return lr_likely((fdtab_word() & ~(FDTAB_PEERS | FDTAB_VFORKED)) == 0);
+	return lr_likely((fdtab_word() & ~FDTAB_NOTES) == 0);
 }
 
 /* The same for reads that may fail: what is kept is given up at the first one. */
 static inline bool gate_idle_reads(void)
 {
-	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_PEERS | FDTAB_VFORKED)) == 0);
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_NOTES)) == 0);
 }
 
 /* ... and nothing was ever connected, so that no failure matters. */
 static inline bool gate_idle_unconnected(void)
 {
-	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_VFORKED)) == 0);
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_VFORKED | FDTAB_OPTIONS)) == 0);
 }
 
 /* No connect is under way, and none can begin while this thread is in the
@@ -81,7 +81,8 @@ static inline bool gate_young(void)
 /* gate_idle(), and connects are noted already (FDTAB_PEERS). */
 static inline bool gate_idle_noted(void)
 {
-	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_REPLAY)) == FDTAB_PEERS);
+	return lr_likely((fdtab_word() & ~(FDTAB_SENDS | FDTAB_REPLAY | FDTAB_OPTIONS)) ==
+	                 FDTAB_PEERS);
 }
 
 /* gate_young(), and the same; and there are not too many of them. */

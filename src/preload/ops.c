@@ -153,6 +153,7 @@ static int op_start(void *ctx, int fd, const struct sockaddr *sa, socklen_t len)
 	(void)ctx;
 	if (inject_active() && inject_start(fd, sa, len, &rc))
 		return rc;
+	attempt_options(fd);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (blocking)
 		sys_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
@@ -355,6 +356,7 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 	int n;
 
 	*expired = false;
+	attempt_options(fd);
 	if (inject_active() && inject_attempt(ctx, fd, sa, len, &limit, expired, &rc))
 		return rc;
 	rc = attempt_call(ctx, fd, sa, len);

@@ -10,7 +10,8 @@
 #include "base/sys.h"
 
 /* What a program may have set on a TCP socket before connect, whatever the
- * family. Copied where the fresh socket's value differs. */
+ * family. Copied where the fresh socket's value differs. (What the old one has forgotten is
+ * set again before the attempt, by its number: attempt_options().) */
 static const struct {
 	int level, name;
 } options[] = {
@@ -22,12 +23,11 @@ static const struct {
 	{ SOL_SOCKET, SO_SNDTIMEO },      { SOL_SOCKET, SO_BINDTODEVICE },
 	{ SOL_SOCKET, SO_TIMESTAMP },     { SOL_SOCKET, SO_BUSY_POLL },
 	{ SOL_SOCKET, SO_MAX_PACING_RATE }, { IPPROTO_TCP, TCP_NODELAY },
-	{ IPPROTO_TCP, TCP_CORK },        { IPPROTO_TCP, TCP_MAXSEG },
+	{ IPPROTO_TCP, TCP_CORK },        { IPPROTO_TCP, TCP_NOTSENT_LOWAT },
 	{ IPPROTO_TCP, TCP_KEEPIDLE },    { IPPROTO_TCP, TCP_KEEPINTVL },
 	{ IPPROTO_TCP, TCP_KEEPCNT },     { IPPROTO_TCP, TCP_SYNCNT },
-	{ IPPROTO_TCP, TCP_LINGER2 },     { IPPROTO_TCP, TCP_WINDOW_CLAMP },
-	{ IPPROTO_TCP, TCP_CONGESTION },  { IPPROTO_TCP, TCP_USER_TIMEOUT },
-	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_LINGER2 },     { IPPROTO_TCP, TCP_USER_TIMEOUT },
+	{ IPPROTO_TCP, TCP_CONGESTION },
 };
 
 static void copy_option(int from, int to, int level, int name)

@@ -20,6 +20,7 @@
 #include "engine/pending.h"
 #include "preload/gate.h"
 #include "preload/real.h"
+#include "state/options.h"
 #include "state/peers.h"
 #include "state/replay.h"
 
@@ -65,6 +66,8 @@ static LR_NOINLINE int close_known(int fd)
 	if (thread_is_vforked())
 		return real.close(fd);
 	peers_forget(fd);
+	if (fdtab_word() & FDTAB_OPTIONS)
+		options_forget(fd);
 	if (fdtab_word() & FDTAB_REPLAY)
 		drop_kept(fd, true);
 	if (fdtab_under_way(fd)) {
@@ -81,7 +84,8 @@ int wrap_close(int fd)
 	struct fdtab_slot *slot;
 	uint64_t word = 0;
 
-	if (lr_unlikely(fdtab_word() & (FDTAB_CLOSED | FDTAB_REPLAY | FDTAB_VFORKED)))
+	if (lr_unlikely(fdtab_word() &
+	                (FDTAB_CLOSED | FDTAB_REPLAY | FDTAB_VFORKED | FDTAB_OPTIONS)))
 		return close_known(fd);
 	slot = fdtab_slot(fd);
 	if (slot)
@@ -162,6 +166,8 @@ static void copied(int from, int to)
 {
 	if (thread_is_vforked())
 		return;
+	if (lr_unlikely(fdtab_word() & FDTAB_OPTIONS))
+		options_forget(to);
 	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))
 		drop_kept(to, false);
 	if (lr_unlikely(fdtab_under_way(from) || fdtab_under_way(to))) {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* getsockopt(SO_ERROR), by which programs learn how their connect has ended, and
- * shutdown(), by which they end it. */
+/* getsockopt(SO_ERROR), by which programs learn how their connect has ended, setsockopt(),
+ * of which some is to be done again, and shutdown(), by which they end it. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "engine/pending.h"
 #include "preload/gate.h"
 #include "preload/io.h"
 #include "preload/real.h"
+#include "state/options.h"
 #include "state/peers.h"
 
 /* The kernel comes first: it checks the arguments, and what it tells (an error
@@ -98,6 +101,48 @@ int wrap___getsockopt64(int fd, int level, int name, void *value, socklen_t *len
 	if (level != SOL_SOCKET || name != SO_ERROR)
 		return real.__getsockopt64(fd, level, name, value, len);
 	return getsockopt_pending(fd, level, name, value, len);
+}
+#endif
+
+/* What the kernel forgets with an attempt that fails is set again before the next. */
+static LR_NOINLINE int set_tcp_option(int (*const *call)(int, int, int, const void *, socklen_t),
+                                      int fd, int name, const void *value, socklen_t len)
+{
+	int rc;
+	int set;
+
+	if (fdtab_busy() & FDTAB_CLOSED)
+		runtime_init();
+	rc = (*call)(fd, IPPROTO_TCP, name, value, len);
+	if (rc != 0 || len < sizeof(set) || (gate_now() & GATE_PASS) || thread_is_vforked())
+		return rc;
+	memcpy(&set, value, sizeof(set));
+	options_note(fd, name == TCP_MAXSEG ? OPTION_MAXSEG : OPTION_WINDOW_CLAMP, set);
+	return rc;
+}
+
+static inline bool is_forgotten(int level, int name)
+{
+	return level == IPPROTO_TCP && (name == TCP_MAXSEG || name == TCP_WINDOW_CLAMP);
+}
+
+int wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (lr_unlikely(is_forgotten(level, name)))
+		return set_tcp_option(&real.setsockopt, fd, name, value, len);
+	if (lr_unlikely(fdtab_busy() & FDTAB_CLOSED))
+		runtime_init();
+	return real.setsockopt(fd, level, name, value, len);
+}
+
+#if LR_TIME64
+int wrap___setsockopt64(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (lr_unlikely(is_forgotten(level, name)))
+		return set_tcp_option(&real.__setsockopt64, fd, name, value, len);
+	if (lr_unlikely(fdtab_busy() & FDTAB_CLOSED))
+		runtime_init();
+	return real.__setsockopt64(fd, level, name, value, len);
 }
 #endif
 

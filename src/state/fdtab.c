@@ -356,7 +356,7 @@ void fdtab_set_right(void)
 void fdtab_postfork_child(void)
 {
 	atomic_store(&marks_at_fork,
-	             fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_PEERS | FDTAB_VFORKED));
+	             fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_NOTES));
 	atomic_fetch_add(&fdtab_forks, 1);
 	fdtab_set_right();
 }

@@ -49,16 +49,20 @@
  * preload has bound libc's functions. Besides, what only some wrappers are concerned with:
  * FDTAB_SENDS while every send is to be looked at, FDTAB_REPLAY while data that
  * were sent are kept (state/replay), FDTAB_PEERS once a socket was connected
- * (state/peers), FDTAB_VFORKED while a thread may be a vfork child. Zero: every wrapper may go straight to libc. */
+ * (state/peers), FDTAB_OPTIONS once an option was set (state/options), FDTAB_VFORKED while
+ * a thread may be a vfork child. Zero: every wrapper may go straight to libc. */
 extern _Atomic uint32_t fdtab_gate LR_HIDDEN;
 #define FDTAB_CLOSED UINT32_C(0x80000000)
 #define FDTAB_SENDS UINT32_C(0x40000000)
 #define FDTAB_REPLAY UINT32_C(0x20000000)
 #define FDTAB_PEERS UINT32_C(0x10000000)
 #define FDTAB_VFORKED UINT32_C(0x08000000)
-#define FDTAB_NOTED_MANY UINT32_C(0x04000000)
+#define FDTAB_OPTIONS UINT32_C(0x04000000)
+#define FDTAB_NOTED_MANY UINT32_C(0x02000000)
 #define FDTAB_NOTED UINT32_C(0x00002000)
-#define FDTAB_ASIDE (FDTAB_SENDS | FDTAB_REPLAY | FDTAB_PEERS | FDTAB_VFORKED)
+/* Concern no call that goes to the kernel, but what becomes of its failure or of a number. */
+#define FDTAB_NOTES (FDTAB_PEERS | FDTAB_OPTIONS | FDTAB_VFORKED)
+#define FDTAB_ASIDE (FDTAB_SENDS | FDTAB_REPLAY | FDTAB_NOTES)
 
 static inline uint32_t fdtab_word(void)
 {

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += src/state/libstate.a
 src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/names_slot.h \
 	src/state/names_remember.c \
+	src/state/options.c src/state/options.h \
 	src/state/peers.c src/state/peers.h \
 	src/state/replay.c src/state/replay.h \
 	src/state/fdtab.c src/state/fdtab.h \

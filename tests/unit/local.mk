@@ -19,6 +19,7 @@ UNIT_TESTS = \
 	tests/unit/test_inject \
 	tests/unit/test_names \
 	tests/unit/test_peers \
+	tests/unit/test_options \
 	tests/unit/test_replay \
 	tests/unit/test_shm \
 	tests/unit/test_shm_file \
@@ -280,6 +281,11 @@ tests_unit_test_resolve_SOURCES = tests/unit/test_resolve.c
 tests_unit_test_resolve_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_resolve_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_resolve_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_options_SOURCES = tests/unit/test_options.c
+tests_unit_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_options_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_options_LDADD = $(UNIT_STATE)
 
 tests_unit_test_peers_SOURCES = tests/unit/test_peers.c
 tests_unit_test_peers_CPPFLAGS = $(UNIT_CPPFLAGS)
