@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -283,6 +284,14 @@ static inline int sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 static inline int sys_sigpending(uint64_t *set)
 {
 	return (int)SYS_CALL(SYS_rt_sigpending, set, sizeof(*set));
+}
+
+/* This is a handler that runs on the thread's alternate stack. */
+static inline bool sys_on_signal_stack(void)
+{
+	stack_t stack = { .ss_flags = 0 };
+
+	return SYS_CALL(SYS_sigaltstack, NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
 }
 
 /* Takes one pending signal of <set> without waiting; -EAGAIN if there is none. */

@@ -271,7 +271,7 @@ static void reload_if_changed(const struct config *c)
 		return;
 	/* Not in what may be a signal handler; there is a next time. */
 	if (last == 0 || configure_fingerprint(c, config_path) == atomic_load(&fingerprint) ||
-	    signal_blocked_any())
+	    signal_blocked_any() || sys_on_signal_stack())
 		return;
 	if (load_alone(true))
 		atomic_fetch_add(&reloads, 1);
@@ -289,7 +289,8 @@ unsigned runtime_enter(bool handler_safe)
 	int saved = errno;
 	unsigned gate = runtime_init();
 
-	if ((gate & GATE_LOAD) && runtime_owns_process() && !(handler_safe && signal_blocked_any()))
+	if ((gate & GATE_LOAD) && runtime_owns_process() &&
+	    !(handler_safe && (signal_blocked_any() || sys_on_signal_stack())))
 		load_once();
 	errno = saved;
 	return gate_now() & ~(unsigned)GATE_LOAD;
@@ -308,7 +309,8 @@ const struct config *runtime_config(void)
 
 	if (c)
 		reload_if_changed(c);
-	else
+	/* What it has interrupted may be the allocator. (Blocked signals do not prove it.) */
+	else if (!config_exists || !sys_on_signal_stack())
 		load_once();
 	errno = saved;
 	return atomic_load(&current);

@@ -27,7 +27,8 @@ FOR_ALL void *realloc(void *p, size_t size);
 
 static char arena[ARENA] __attribute__((aligned(16)));
 static size_t used;
-static bool locked, started, started_in_preinit;
+static volatile bool locked;
+static bool started, started_in_preinit;
 static unsigned long allocations, lock_uses;
 
 static void lock(void)
@@ -179,4 +180,46 @@ START_TEST(nothing_allocates_but_the_configuration)
 }
 END_TEST
 
-UNIT_MAIN("preload alloc", &nothing_allocates_but_the_configuration)
+static volatile int told;
+
+static void on_signal(int sig)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)sig;
+	told = connect(fd, (struct sockaddr *)&dead, sizeof(dead)) == 0 ? 0 : errno;
+	close(fd);
+}
+
+/* The first failure of all is a handler's, which has interrupted the allocator: the
+ * configuration is not read there, as the stack tells where it is. */
+START_TEST(a_handler_on_a_stack_of_its_own)
+{
+	static char memory[65536];
+	stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
+	static const int flags[] = { SA_ONSTACK, SA_ONSTACK | SA_NODEFER };
+
+	bound(&dead);
+	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		struct sigaction act = { .sa_handler = on_signal, .sa_flags = flags[i] };
+
+		ck_assert_int_eq(sigaction(SIGUSR1, &act, NULL), 0);
+		locked = true;
+		raise(SIGUSR1);
+		locked = false;
+		ck_assert_int_eq(told, ECONNREFUSED);
+		ck_assert_uint_eq(log_lines(" retry "), 0);
+	}
+	/* Elsewhere it is read, and handlers have its rules as well. */
+	fail_blocking();
+	ck_assert_uint_eq(log_lines(" retry "), 2);
+	locked = true;
+	raise(SIGUSR1);
+	locked = false;
+	ck_assert_uint_eq(log_lines(" retry "), 4);
+}
+END_TEST
+
+UNIT_MAIN("preload alloc", &nothing_allocates_but_the_configuration,
+          &a_handler_on_a_stack_of_its_own)
