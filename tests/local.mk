@@ -102,8 +102,10 @@ SUBBUILD = set -e; mkdir -p $(1); cd $(1); \
 
 build-asan-tree:
 	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,all,check TESTS=)
+# A process for each test of a unit takes longer than most of the tests, and is there for
+# crashes and hangs; these end the program, too, or have ended check-fast.
 check-asan: build-asan-tree
-	$(MAKE) -C build-asan check-fast
+	$(MAKE) -C build-asan check-fast LOG_COMPILER="env CK_FORK=no"
 
 # Of the unit tests those with threads or handlers of signals. TSan slows the
 # programs under the library beyond their time bounds, so of them the one that was
