@@ -1,8 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The command: run and check. Environment: LIBRETRY (the binary), LIBRETRY_SO
 # (the library), TOP_SRCDIR, CC.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 CC=${CC:-gcc}
@@ -24,7 +27,6 @@ trap 'rm -rf "$tmp"' EXIT
 XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 cd "$tmp" || exit 99
-failed=0
 
 if [ -n "${SANITIZER_RUNTIME:-}" ]; then
 	# A library with a sanitizer cannot be preloaded into programs without
@@ -36,23 +38,6 @@ if [ -n "${SANITIZER_RUNTIME:-}" ]; then
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 	export ASAN_OPTIONS
 fi
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-
-# is NAME EXPECTED ACTUAL
-is() {
-	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi
-}
-
-# has NAME TEXT FILE: a line of FILE holds TEXT
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
-
-lacks() {
-	if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in <$(cat "$3")>"; else pass "$1"; fi
-}
 
 # lr ARG...: runs the command; $status, files out and err
 lr() {
@@ -74,7 +59,7 @@ ends() {
 
 words() {
 	ends "no command is a usage error" 2
-	is "usage goes to stderr" "" "$(cat out)"
+	is "usage goes to stderr" "" "$(<out)"
 	ends "--help ends with 0" 0 --help
 	has "--help names the commands" "check" out
 	ends "--version ends with 0" 0 --version
@@ -100,19 +85,19 @@ words() {
 # sh, so that only the command's own loader complains of what it names.
 dry_preload() {
 	LD_PRELOAD=$2 "$LIBRETRY" run --library "$so" --dry-run prog >out 2>err
-	is "$1" "LD_PRELOAD=$3 prog" "$(cat out)"
+	is "$1" "LD_PRELOAD=$3 prog" "$(<out)"
 }
 
 dry_run() {
 	run --dry-run prog a b
-	is "dry run prints the command" "LD_PRELOAD=$so prog a b" "$(cat out)"
+	is "dry run prints the command" "LD_PRELOAD=$so prog a b" "$(<out)"
 	is "dry run ends with 0" 0 "$status"
-	is "dry run says nothing else" "" "$(cat err)"
+	is "dry run says nothing else" "" "$(<err)"
 	run -p patiant --dry-run prog
 	has "a policy that does not exist is said" 'did you mean "patient"' err
 	run --dry-run --inject connect:ECONNREFUSED:first=2 prog
 	is "faults go to their variable" \
-		"LD_PRELOAD=$so LIBRETRY_INJECT='connect:ECONNREFUSED:first=2' prog" "$(cat out)"
+		"LD_PRELOAD=$so LIBRETRY_INJECT='connect:ECONNREFUSED:first=2' prog" "$(<out)"
 	run --dry-run --inject conect:ECONNREFUSED prog
 	has "a fault that makes no sense is said" 'did you mean "connect"' err
 	is "and nothing is run without it" 125 "$status"
@@ -126,13 +111,13 @@ dry_run() {
 	run -l "file:$PWD/new-log" --dry-run prog
 	lacks "a log that can be made is fine" "nothing will be logged" err
 	run --dry-run -- prog -p -c --dry-run
-	is "options end at the program" "LD_PRELOAD=$so prog -p -c --dry-run" "$(cat out)"
+	is "options end at the program" "LD_PRELOAD=$so prog -p -c --dry-run" "$(<out)"
 	# shellcheck disable=SC2016
 	run --dry-run prog "it's" '' 'a b' 'x=1' '$HOME' '*'
 	is "words are quoted" "LD_PRELOAD=$so prog 'it'\\''s' '' 'a b' 'x=1' '\$HOME' '*'" \
-		"$(cat out)"
+		"$(<out)"
 	run --dry-run 'FOO=1'
-	is "a program with = is no assignment" "LD_PRELOAD=$so 'FOO=1'" "$(cat out)"
+	is "a program with = is no assignment" "LD_PRELOAD=$so 'FOO=1'" "$(<out)"
 
 	# shellcheck disable=SC2016
 	run --dry-run printf '%s|' "it's" '' 'a b' '$HOME' '`x`' 'back\slash' 'tab	'
@@ -142,11 +127,11 @@ dry_run() {
 	printf 'version = 1;\n' >good.conf
 	run --dry-run -p patient -c good.conf -l file:retry.log prog
 	is "settings are printed" "LD_PRELOAD=$so LIBRETRY_CONFIG=$tmp/good.conf \
-LIBRETRY_POLICY=patient LIBRETRY_LOG=file:$tmp/retry.log prog" "$(cat out)"
-	is "and no warning" "" "$(cat err)"
+LIBRETRY_POLICY=patient LIBRETRY_LOG=file:$tmp/retry.log prog" "$(<out)"
+	is "and no warning" "" "$(<err)"
 	run --dry-run -c none -v prog
 	is "none stays none" \
-		"LD_PRELOAD=$so LIBRETRY_CONFIG=none LIBRETRY_LOG_LEVEL=debug prog" "$(cat out)"
+		"LD_PRELOAD=$so LIBRETRY_CONFIG=none LIBRETRY_LOG_LEVEL=debug prog" "$(<out)"
 	has "-v tells the library" "$so" err
 	run --dry-run -c missing.conf prog
 	has "a missing configuration is a warning" "warning: $tmp/missing.conf" err
@@ -180,16 +165,16 @@ preload() {
 	has "which names it" "nolib.so" err
 	cp "$so" libretry.so
 	lr run --library libretry.so --dry-run prog
-	is "a relative library becomes absolute" "LD_PRELOAD=$tmp/libretry.so prog" "$(cat out)"
+	is "a relative library becomes absolute" "LD_PRELOAD=$tmp/libretry.so prog" "$(<out)"
 
 	mkdir -p tree/bin tree/lib
 	cp "$LIBRETRY" tree/bin/libretry
 	cp "$so" tree/lib/libretry.so
 	tree/bin/libretry run --dry-run prog >out 2>err
-	is "an installed one is found" "LD_PRELOAD=$tmp/tree/lib/libretry.so prog" "$(cat out)"
+	is "an installed one is found" "LD_PRELOAD=$tmp/tree/lib/libretry.so prog" "$(<out)"
 	cp "$so" tree/bin/libretry.so
 	tree/bin/libretry run --dry-run prog >out 2>err
-	is "one beside the command first" "LD_PRELOAD=$tmp/tree/bin/libretry.so prog" "$(cat out)"
+	is "one beside the command first" "LD_PRELOAD=$tmp/tree/bin/libretry.so prog" "$(<out)"
 }
 
 # ------------------------------------------------------------- run it --
@@ -198,13 +183,13 @@ running() {
 	# shellcheck disable=SC2016
 	run -p patient sh -c 'echo "$LD_PRELOAD $LIBRETRY_POLICY"; exit 7'
 	is "the program's status comes back" 7 "$status"
-	is "its environment is set" "$so patient" "$(cat out)"
-	is "nothing is said" "" "$(cat err)"
+	is "its environment is set" "$so patient" "$(<out)"
+	is "nothing is said" "" "$(<err)"
 	run sh -c 'grep -c libretry.so /proc/self/maps >/dev/null'
 	is "the library is loaded" 0 "$status"
 	# shellcheck disable=SC2016
 	LD_PRELOAD=$so "$LIBRETRY" run --library "$so" sh -c 'echo "$LD_PRELOAD"' >out
-	is "nested runs preload once" "$so" "$(cat out)"
+	is "nested runs preload once" "$so" "$(<out)"
 	ends "no program" 125 run
 	ends "an unknown option" 125 run --nope true
 	ends "an option without its value" 125 run -p
@@ -237,7 +222,7 @@ warned() {
 
 silent() {
 	run --dry-run "$2"
-	is "$1" "" "$(cat err)"
+	is "$1" "" "$(<err)"
 }
 
 warnings() {
@@ -335,7 +320,7 @@ refused() {
 	is "$name" 125 "$status"
 	has "$name: the reason" "$reason" err
 	has "$name: it is said" "is not started" err
-	is "$name: nothing ran" "" "$(cat out)"
+	is "$name: nothing ran" "" "$(<out)"
 }
 
 require() {
@@ -344,7 +329,7 @@ require() {
 	# shellcheck disable=SC2016
 	run --require sh -c 'echo started; exit 3'
 	is "--require starts what is covered" 3 "$status"
-	is "--require says nothing then" "" "$(cat err)"
+	is "--require says nothing then" "" "$(<err)"
 	run --require ./nosuchprogram
 	is "--require leaves what is not there to exec" 127 "$status"
 	[ ! -x static ] || refused "--require and a static program" "statically linked" ./static
@@ -359,7 +344,7 @@ require() {
 	printf 'version = 1;\nprograms = ( { exe = ["cat"]; enabled = false; } );\n' >notcat.conf
 	refused "--require and a program that is switched off" "notcat.conf:2" -c notcat.conf cat notcat.conf
 	run --require -c notcat.conf echo started
-	is "--require and another program" "started" "$(cat out)"
+	is "--require and another program" "started" "$(<out)"
 	run --require --dry-run ./go
 	is "--require lets what is partly covered go" 0 "$status"
 }
@@ -421,7 +406,7 @@ check() {
 		ends "an unreadable file" 3 check secret.conf
 	fi
 	ends "an unknown option of check" 2 check --nope
-	is "usage of check goes to stderr" "" "$(cat out)"
+	is "usage of check goes to stderr" "" "$(<out)"
 	ends "two files" 2 check clean.conf bad.conf
 	if "$LIBRETRY" check clean.conf >/dev/full 2>err; then
 		fail "check notices a full disk" "status 0"

@@ -1,9 +1,12 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # doctor: its verdicts against the truth. Real programs run under "libretry run" and
 # print their own /proc/self/maps; whether libretry.so is in there decides.
 # Environment: LIBRETRY (the binary), LIBRETRY_SO (the library), TOP_SRCDIR, CC.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 CC=${CC:-gcc}
@@ -32,19 +35,8 @@ XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 PATH=$PATH:/usr/sbin:/sbin
 cd "$tmp" || exit 99
-failed=0
 
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
 skip() { echo "skip $1: $2"; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
-lacks() {
-	if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in <$(cat "$3")>"; else pass "$1"; fi
-}
-
 # Words that go in front of a program: another user, for one.
 as=
 
@@ -61,8 +53,9 @@ judge() {
 	not-covered) want=3 ;;
 	*) want=4 ;;
 	esac
-	word=$(sed -n '1s/:.*//p' out)
-	is "$name: verdict" "$verdict" "${word:-unknown}"
+	read -r word <out || word=unknown
+	word=${word%%:*}
+	is "$name: verdict" "$verdict" "$word"
 	is "$name: status" "$want" "$status"
 	[ -z "$reason" ] || has "$name: reason" "  $reason: " out
 	[ -z "$reason" ] || judged="$judged $reason"
@@ -72,6 +65,8 @@ judged=
 # agree NAME VERDICT REASON PROGRAM [ARG...]: PROGRAM prints its maps
 agree() {
 	judge "$1" "$2" "$3" "$4"
+	# What is true does not depend on how the doctor was built.
+	[ -z "${SANITIZED:-}" ] || return 0
 	name=$1 verdict=$2
 	shift 3
 	$as "$lr" run --library "$so" "$@" >maps 2>err </dev/null
@@ -336,7 +331,7 @@ hold() {
 	held=$!
 	exec 3>in 4<said
 	read -r word <&4
-	[ "$word" = ready ] || fail "hold $*" "$(cat err)"
+	[ "$word" = ready ] || fail "hold $*" "$(<err)"
 }
 release() {
 	exec 3>&- 4<&-
@@ -435,7 +430,7 @@ imports() {
 	echo "$rows" | LC_ALL=C comm -12 - undefined >expected
 	"$lr" doctor --library "$so" --json ./probe >json
 	sed -n 's/.*{"symbol": "\([^"]*\)".*probe"}.*/\1/p' json | LC_ALL=C sort >actual
-	is "imports of the program are nm's" "$(cat expected)" "$(cat actual)"
+	is "imports of the program are nm's" "$(<expected)" "$(<actual)"
 	[ "$(wc -l <actual)" -ge 4 ]
 	is "and some" 0 $?
 	for program in curl nginx node ssh; do
@@ -446,7 +441,7 @@ imports() {
 		"$lr" doctor --library "$so" --json "$program" |
 			sed -n 's/.*{"path": "\([^"]*\)", "later": false}.*/\1/p' |
 			tail -n +2 | xargs realpath | grep -v ld-linux | sort -u >actual
-		is "$program: libraries are the loader's" "$(cat expected)" "$(cat actual)"
+		is "$program: libraries are the loader's" "$(<expected)" "$(<actual)"
 	done
 	mkdir -p deep/lib deep/other
 	echo 'int connect(int, void *, int); int far(void) { return connect(0, 0, 0); }' >far.c
@@ -617,7 +612,7 @@ shared() {
 	END
 	as="./own-shm fresh"
 	judge "a /dev/shm of our own" covered shared-private
-	is "looking makes nothing" "" "$(cat left)"
+	is "looking makes nothing" "" "$(<left)"
 	case $(mkdir -p disk; stat -f -c %T disk) in
 	tmpfs | ramfs) skip "a folder on a disk" "$tmp is none" ;;
 	*) as="./own-shm disk" && judge "a folder on a disk" covered shared-disk ;;
@@ -657,7 +652,7 @@ usage() {
 	has "says what is allowed" "30s" err
 	"$lr" doctor nosuchprogram >out 2>err
 	is "a program that is not there" 4 $?
-	is "nothing on standard output" "" "$(cat out)"
+	is "nothing on standard output" "" "$(<out)"
 	"$lr" doctor "$tmp" >out 2>err
 	is "a folder" 4 $?
 	if "$lr" doctor --library "$so" >/dev/full 2>err; then

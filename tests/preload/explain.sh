@@ -1,8 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The command: explain, and that the library does what it says. Environment:
 # LIBRETRY (the binary), LIBRETRY_SO (the library), TOOLS, TOP_SRCDIR.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 : "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}" "${TOOLS:=./tests/tools}"
 LIBRETRY=$(cd "$(dirname "$LIBRETRY")" && pwd)/$(basename "$LIBRETRY")
@@ -20,22 +23,11 @@ trap 'rm -rf "$tmp"' EXIT
 XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 cd "$tmp" || exit 99
-failed=0
 # Not by a wrapper that looks for the right one each time; and none of its modules.
 python=
 for name in /usr/bin/python3 /usr/local/bin/python3 "$(command -v python3)"; do
 	[ ! -x "$name" ] || { python="$name -S"; break; }
 done
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
-lacks() {
-	if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in <$(cat "$3")>"; else pass "$1"; fi
-}
 
 # ex ARG...: runs the command; $status, files out and err
 ex() {
@@ -90,7 +82,7 @@ words() {
 	ends "an address of an address" 2 --addr 10.0.0.1 10.0.0.2:1
 	ends "a file that is not there" 3 --config ./nope.conf a:1
 	has "is named" "nope.conf" err
-	is "and nothing is explained" "" "$(cat out)"
+	is "and nothing is explained" "" "$(<out)"
 }
 
 # ----------------------------------------------------------- which file --

@@ -54,7 +54,7 @@ TESTS += $(STATIC_SH) scripts/check-layers
 endif
 EXTRA_DIST += tests/preload/asked.env
 EXTRA_DIST += tests/preload/inject.env tests/preload/injectenv.env
-EXTRA_DIST += tests/preload/run.sh tests/preload/bare.h $(PRELOAD_SH) $(STATIC_SH) tests/preload/collide.env \
+EXTRA_DIST += tests/preload/run.sh tests/preload/verdicts.sh tests/preload/bare.h $(PRELOAD_SH) $(STATIC_SH) tests/preload/collide.env \
 	tests/preload/reload.env tests/preload/places.env tests/preload/timeout.env \
 	tests/preload/stack.env tests/preload/lookup.env tests/preload/preinit.env \
 	tests/preload/evloop.env tests/preload/evlife.env tests/preload/evset.env \

@@ -1,8 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # "libretry report" as a user runs it: what the page says, that it stands alone,
 # and that a browser shows it. Environment: LIBRETRY (the binary), TOP_SRCDIR.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 : "${LIBRETRY:=./libretry}"
@@ -12,13 +15,6 @@ command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 99
-failed=0
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
-has() { if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in $3"; fi; }
-lacks() { if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in $3"; else pass "$1"; fi; }
 
 # lr ARG...: runs the command; $status, files out and err
 lr() {
@@ -234,7 +230,7 @@ arguments() {
 	ends "unknown option" 2 report --what x
 	ends "no such file" 3 report nosuch
 	has "no such file: message" "report: nosuch: No such file" err
-	is "no such file: no page" "" "$(cat out)"
+	is "no such file: no page" "" "$(<out)"
 	ends "a folder" 3 report .
 	: >old.gz
 	ends "compressed" 3 report old.gz
@@ -330,7 +326,7 @@ figures() {
 	split -l 100 small.log part.
 	"$LIBRETRY" report --json part.ab part.aa part.ac >parts.json
 	if cmp -s small.json parts.json; then pass "in parts"; else fail "in parts" "differs"; fi
-	lines=100000
+	lines=30000
 	[ -z "${SANITIZED:-}" ] || lines=10000
 	python3 make_log.py $lines >big.log
 	ends "$lines lines" 0 report -o big.html big.log

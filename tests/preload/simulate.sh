@@ -1,7 +1,10 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The command: simulate. Environment: LIBRETRY (the binary), TOP_SRCDIR.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 : "${LIBRETRY:=./libretry}"
@@ -17,14 +20,6 @@ XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 cd "$tmp" || exit 99
 timeline=$TOP_SRCDIR/conf/examples/outages.txt
-failed=0
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
 
 # sim ARG...: runs the command; $status, files out and err
 sim() {
@@ -39,12 +34,17 @@ refused() {
 	sim "$@"
 	is "$refused_name: status" 2 "$status"
 	has "$refused_name: message" "$refused_text" err
-	is "$refused_name: no output" "" "$(cat out)"
+	is "$refused_name: no output" "" "$(<out)"
 }
 
 # value POLICY MEMBER: from the JSON in out
 value() {
-	sed -n "s/.*{\"policy\": \"$1\",.* \"$2\": \([^,}]*\).*/\1/p" out
+	while IFS= read -r line; do
+		[[ $line != *"{\"policy\": \"$1\","*" \"$2\": "* ]] || {
+			line=${line##* \""$2"\": }
+			echo "${line%%[,\}]*}"
+		}
+	done <out
 }
 
 # between NAME LOW HIGH VALUE
@@ -64,7 +64,7 @@ usual() {
 	has "as it is: no retry is there" "none " out
 	has "as it is: the answer" "% of requests succeed" out
 	has "as it is: what it costs" "points more than with none, for" out
-	is "as it is: nothing on stderr" "" "$(cat err)"
+	is "as it is: nothing on stderr" "" "$(<err)"
 	is "no blanks at ends of lines" "" "$(grep -n ' $' out)"
 	cp out first
 	sim --seeds 4
@@ -149,7 +149,7 @@ published() {
 				"$(value $policy p95_ms)"
 		done >ours
 		is "published run: as the script with seed $seed" \
-			"$(python3 -c "$script" "$seed")" "$(cat ours)"
+			"$(python3 -c "$script" "$seed")" "$(<ours)"
 	done
 }
 
@@ -217,7 +217,7 @@ pictures() {
 		if xmllint --noout "$file" 2>err; then
 			pass "$file is XML"
 		else
-			fail "$file is XML" "$(cat err)"
+			fail "$file is XML" "$(<err)"
 		fi
 	done
 }

