@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -34,6 +35,29 @@ GUEST int64_t ms_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A time, and how often the thread has gone to sleep until then. */
+struct instant {
+	int64_t ms;
+	long sleeps;
+};
+
+GUEST struct instant instant(void)
+{
+	struct rusage use;
+
+	ck_assert_int_eq(getrusage(RUSAGE_THREAD, &use), 0);
+	return (struct instant){ ms_now(), use.ru_nvcsw };
+}
+
+/* Whether since <then> nothing was waited for as long as <ms>. A loaded machine takes
+ * longer as well, but takes the processor from who has not gone to sleep. */
+GUEST bool at_once(struct instant then, int64_t ms)
+{
+	struct instant now = instant();
+
+	return now.ms - then.ms < ms || now.sleeps == then.sleeps;
 }
 
 GUEST void sleep_ms(int ms)
