@@ -178,7 +178,12 @@ static void fill(struct pending *p, struct fdtab_slot *slot)
 	atomic_store(&p->due, DUR_NONE);
 }
 
-/* What was read of the note is right if the word has not changed until it is linked. */
+/*
+ * What was read of the note is right if the word has not changed until the record is
+ * linked. Nobody holds it then: signals are not held back here, and a handler that jumped
+ * away would leave it claimed for good, and the descriptor hidden. One that jumps before
+ * leaves a record that belongs to none, and the gate too high.
+ */
 static bool record_noted(int fd, struct pend_ref *ref)
 {
 	struct fdtab_slot *slot = fdtab_slot(fd);
@@ -187,21 +192,23 @@ static bool record_noted(int fd, struct pend_ref *ref)
 	while (word & FDTAB_NOTE_OPEN) {
 		bool room = fdtab_take_any(ref);
 		uint64_t to = word & ~(FDTAB_NOTE_OPEN | FDTAB_LINK);
+		uint32_t held;
 
 		if (room) {
 			fdtab_start(ref, fd);
 			fill(ref->p, slot);
+			held = ref->word;
+			ref->word = fdtab_state_word(held, PEND_CONNECTING);
+			/* Not in a child that was forked in between. */
+			atomic_compare_exchange_strong(&ref->p->word, &held, ref->word);
 			to |= fdtab_link_of(ref);
 		}
 		if (atomic_compare_exchange_strong(&slot->word, &word, to)) {
 			one_less();
-			if (!room)
-				return false;
-			fdtab_release(ref, PEND_CONNECTING);
-			return fdtab_refresh(ref);
+			return room && fdtab_refresh(ref);
 		}
 		if (room)
-			fdtab_give_back(ref);
+			fdtab_drop(ref);
 	}
 	return fdtab_record_of(word, ref);
 }

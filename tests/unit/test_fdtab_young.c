@@ -229,8 +229,9 @@ START_TEST(what_comes_in_between)
 	struct pend_ref ref;
 	uint64_t busy;
 	bool alone;
+	bool has;
 
-	for (unsigned row = 0; row < 3; row++) {
+	for (unsigned row = 0; row < 4; row++) {
 		fdtab_reset();
 		busy = atomic_load(&slot->word) + FDTAB_NOTE_BUSY;
 		atomic_store(&slot->word, busy);
@@ -242,14 +243,18 @@ START_TEST(what_comes_in_between)
 			fdtab_forget(3, &ref, &alone);
 		else if (row == 1)
 			begin(3, PEND_BACKOFF);
-		else
+		else if (row == 2)
 			fdtab_dup(3, 4);
+		else
+			fdtab_postfork_child();
 		fdtab_note_end(3, busy, young);
-		/* Closed: nothing. A record: that. A dup: one, to be found by it. */
-		ck_assert_uint_eq(count_live(), row > 0);
-		ck_assert_uint_eq(count_busy(), row > 0);
-		ck_assert_int_eq(fdtab_note_read(3, FDTAB_NOTE_KEPT, &note), row > 0);
-		ck_assert_int_eq(fdtab_find(3, &ref), row > 0);
+		/* Closed: nothing. A record: that. A dup: one, to be found by it. Forked:
+		 * it is the parent's. */
+		has = row == 1 || row == 2;
+		ck_assert_uint_eq(count_live(), has);
+		ck_assert_uint_eq(count_busy(), has);
+		ck_assert_int_eq(fdtab_note_read(3, FDTAB_NOTE_KEPT, &note), has);
+		ck_assert_int_eq(fdtab_find(3, &ref), has);
 	}
 }
 END_TEST
