@@ -210,11 +210,6 @@ int strncmp(const char *one, const char *other, size_t most)
 	return 0;
 }
 
-int strcmp(const char *one, const char *other)
-{
-	return strncmp(one, other, SIZE_MAX);
-}
-
 static unsigned char lower(char c)
 {
 	return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);

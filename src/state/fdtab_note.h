@@ -120,7 +120,10 @@ LR_INLINE bool fdtab_drop_young(int fd)
 	                                                word & ~FDTAB_NOTE_OPEN)))
 		return false;
 	atomic_fetch_sub(&fdtab_gate, FDTAB_NOTED);
-	fdtab_since(forks);
+	if (lr_unlikely(fdtab_forks_now() != forks)) {
+		fdtab_set_right();
+		return false;
+	}
 	return true;
 }
 
