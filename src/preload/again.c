@@ -203,7 +203,7 @@ static bool is_broken(struct io *io, int error, struct send_failure *f, struct t
 	/* A read that was made because a wait has told of the reset: it would keep the
 	 * program from what it has to say. If what it has said is said once more, there
 	 * will be an answer. */
-	if (io->way == READS && f->blocking && thread_marks.has_waited && !given)
+	if (io->way == READS && f->blocking && (thread_marks.waited & THREAD_WAITED) && !given)
 		return false;
 	return preload_ops.remakable(NULL, io->fd, f->sa, f->len, f->replay);
 }

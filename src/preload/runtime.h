@@ -100,11 +100,14 @@ bool runtime_seed(uint64_t *seed);
 /* In the child after fork. */
 void runtime_postfork_child(void);
 
+/* It has made a wait (poll, select, epoll_wait ...) since its last connect: it may have more
+ * to do than the read that it makes next. It has waited in an epoll set at any time. */
+#define THREAD_WAITED 1
+#define THREAD_WAITED_IN_SET 2
+
 /* What is known of this thread, side by side, as to find the place costs an instruction. */
 struct thread_marks {
-	/* It has made a wait (poll, select, epoll_wait ...) since its last connect: it may
-	 * have more to do than the read that it makes next. */
-	bool has_waited;
+	uint8_t waited; /* THREAD_WAITED, THREAD_WAITED_IN_SET */
 	/* It has called vfork(), and has not been seen to be the parent since. */
 	bool has_vforked;
 };
@@ -120,7 +123,17 @@ static inline bool thread_is_vforked(void)
 
 static inline void thread_waits(void)
 {
-	thread_marks.has_waited = true;
+	thread_marks.waited |= THREAD_WAITED;
+}
+
+static inline void thread_waits_in_set(void)
+{
+	thread_marks.waited = THREAD_WAITED | THREAD_WAITED_IN_SET;
+}
+
+static inline void thread_connects(void)
+{
+	thread_marks.waited &= THREAD_WAITED_IN_SET;
 }
 
 /* A number that differs between threads alive at one time. No system call. */

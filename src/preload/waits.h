@@ -111,6 +111,9 @@ bool waits_whole(const struct wait_clock *w);
  */
 void waits_round(struct wait_clock *w);
 
+/* Whether the program waits in epoll sets through us: this thread does, or another one. */
+bool waits_in_sets(void);
+
 /* poll() as the program's, which makes the retries, for a wait of our own. */
 int waits_poll(struct pollfd *fds, nfds_t n, int timeout);
 

@@ -77,7 +77,7 @@ static LR_NOINLINE void note_attempt(const struct sockaddr *sa, socklen_t len)
 /* What this thread waited for before is no concern of this connection's. */
 static inline void note_peer(int fd, const struct sockaddr *sa, socklen_t len, uintptr_t thread)
 {
-	thread_marks.has_waited = false;
+	thread_connects();
 	peers_note(fd, sa, len, thread);
 }
 
@@ -109,7 +109,7 @@ int dial_under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_t beg
 	if (may_begin()) {
 		if (lr_unlikely(habit_watching()))
 			note_attempt(sa, len);
-		thread_marks.has_waited = false;
+		thread_connects();
 		if (attempt_timeout != DUR_NONE ||
 		    !fdtab_begin_young(fd, sa, len, began, thread_key()))
 			return begin_slowly(fd, sa, len, began, attempt_timeout);
@@ -321,7 +321,7 @@ LR_INLINE int connected(int fd, const struct sockaddr *sa, socklen_t len)
 
 	if (lr_unlikely(!addr_is_four(sa, len)) || lr_unlikely(!tally_call_four(sa)))
 		return connected_other(fd, sa, len);
-	thread_marks.has_waited = false;
+	thread_connects();
 	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), 0, FDTAB_NOTE_KEPT, &busy)))
 		return connected_again(fd, sa, len, busy);
 	return lr_unlikely(names_watching()) ? tell_connected(fd, sa, len) : 0;
@@ -351,7 +351,7 @@ LR_INLINE int under_way(int fd, const struct sockaddr *sa, socklen_t len, int64_
 	if (lr_unlikely(len != sizeof(struct sockaddr_in)) || lr_unlikely(!addr_is_four(sa, len)) ||
 	    lr_unlikely(habit_watching()) || lr_unlikely(!tally_call_four(sa)))
 		return under_way_other(fd, sa, len, began);
-	thread_marks.has_waited = false;
+	thread_connects();
 	if (lr_unlikely(!fdtab_note_four(fd, sa, thread_key(), began, FDTAB_NOTE_YOUNG, &busy)))
 		return under_way_again(fd, sa, len, began, busy);
 	return -1;

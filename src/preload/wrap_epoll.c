@@ -239,10 +239,19 @@ static bool sane(const struct epoll_call *c)
 	       (!c->time || gate_may_read(c->time, sizeof(*c->time)));
 }
 
+/* By any thread. Where there is but one its own mark says so. */
+static _Atomic bool any_waits;
+
+bool waits_in_sets(void)
+{
+	return (thread_marks.waited & THREAD_WAITED_IN_SET) || atomic_load(&any_waits);
+}
+
 static LR_NOINLINE int slow_wait(struct epoll_call *c)
 {
 	struct wait_clock w;
 
+	atomic_store_explicit(&any_waits, true, memory_order_relaxed);
 	if (gate_young())
 		return wait_beside_threads(c);
 	if (!gate_open() || !sane(c) || !begin(c, &w, WAITS_NOW))
@@ -287,7 +296,7 @@ static LR_NOINLINE int slow_pwait2(int epfd, struct epoll_event *events, int max
 
 int wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
-	thread_waits();
+	thread_waits_in_set();
 	if (gate_idle_through())
 		return real.epoll_wait(epfd, events, max, timeout);
 	return slow_wait_ms(epfd, events, max, timeout);
@@ -296,7 +305,7 @@ int wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 int wrap_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask)
 {
-	thread_waits();
+	thread_waits_in_set();
 	if (gate_idle_through())
 		return real.epoll_pwait(epfd, events, max, timeout, mask);
 	return slow_pwait(epfd, events, max, timeout, mask);
@@ -305,7 +314,7 @@ int wrap_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
 int wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max,
                       const struct timespec *timeout, const sigset_t *mask)
 {
-	thread_waits();
+	thread_waits_in_set();
 	if (gate_idle_through())
 		return real.epoll_pwait2(epfd, events, max, timeout, mask);
 	return slow_pwait2(epfd, events, max, timeout, mask);

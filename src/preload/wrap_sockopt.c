@@ -7,11 +7,29 @@
 #include <string.h>
 
 #include "engine/pending.h"
+#include "preload/dial.h"
 #include "preload/gate.h"
 #include "preload/io.h"
 #include "preload/real.h"
+#include "preload/waits.h"
 #include "state/options.h"
 #include "state/peers.h"
+
+/*
+ * The failure of a first attempt, which nobody has seen but who asks now: a program that has
+ * the socket in an epoll set and never waits in one through us, but by a raw system call
+ * (Bun), has seen it there, and would make an error of its own of a 0. The others that ask
+ * before they wait (Ruby, Chromium) have no such registration, or wait through us. True: it
+ * is the program's.
+ */
+static bool was_seen_past_us(int fd)
+{
+	struct pend_ref ref;
+
+	return dial_is_watched(fd) && !waits_in_sets() && fdtab_find(fd, &ref) &&
+	       pend_state(&ref) == PEND_CONNECTING && atomic_load(&ref.p->identity) == 0 &&
+	       fdtab_drop(&ref);
+}
 
 /* The kernel comes first: it checks the arguments, and what it tells (an error
  * that it has, it tells once) is not to be lost. */
@@ -28,6 +46,8 @@ static LR_NOINLINE int read_error(int fd, void *value, socklen_t *len, bool conn
 	/* A vfork child must not act for its parent; where nothing failed there
 	 * is nothing to be done, and no system call to ask with. */
 	if ((error || !connecting) && !runtime_owns_process())
+		return 0;
+	if (error && was_seen_past_us(fd))
 		return 0;
 	if (error)
 		error = pending_result(&preload_ops, &hold, fd, error);

@@ -8,7 +8,10 @@
 
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 
 static int (*deep_close)(int fd);
 static int (*deep_connect)(int fd, const struct sockaddr *sa, socklen_t len);
@@ -149,5 +152,89 @@ START_TEST(it_connects_what_we_gave_up_on)
 }
 END_TEST
 
+/* Registered through us. Its failure is there when this returns. */
+static int in_set(int set, struct sockaddr_in *to, int *server)
+{
+	struct epoll_event e = { .events = EPOLLOUT };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	*server = bound(to);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)to, sizeof(*to)), -1);
+	ck_assert_int_eq(errno, EINPROGRESS);
+	ck_assert_int_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e), 0);
+	ck_assert_int_eq(syscall(SYS_epoll_pwait, set, &e, 1, 5000, NULL, 8L), 1);
+	ck_assert_uint_eq(e.events, EPOLLOUT | EPOLLERR | EPOLLHUP);
+	return fd;
+}
+
+static int so_error(int fd)
+{
+	int error = -1;
+	socklen_t len = sizeof(error);
+
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	return error;
+}
+
+/* A loop that waits by raw system calls has seen the failure, and is told which it was. */
+START_TEST(a_loop_waits_past_us)
+{
+	struct sockaddr_in to;
+	int set = epoll_create1(0), server;
+	int fd = in_set(set, &to, &server);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	ck_assert_int_eq(so_error(fd), ECONNREFUSED);
+	ck_assert_int_eq(so_error(fd), 0);
+	ck_assert_int_eq(poll(&p, 1, 0), 1);
+	close(fd);
+	ck_assert_uint_eq(log_lines(" op=connect "), 0);
+}
+END_TEST
+
+static void *waits_in(void *set)
+{
+	struct epoll_event e;
+
+	epoll_wait(*(int *)set, &e, 1, 0);
+	return NULL;
+}
+
+/* One that waits through us, and asks before it waits, has not. */
+START_TEST(a_loop_asks_before_it_waits)
+{
+	for (int in_thread = 0; in_thread < 2; in_thread++) {
+		struct epoll_event e;
+		struct sockaddr_in to;
+		int set = epoll_create1(0), server;
+		pid_t pid = fork();
+		pthread_t t;
+		int fd;
+
+		ck_assert_int_ge(pid, 0);
+		if (pid > 0) {
+			int status;
+
+			ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+			ck_assert_int_eq(status, 0);
+			continue;
+		}
+		if (in_thread && pthread_create(&t, NULL, waits_in, &set) == 0)
+			pthread_join(t, NULL);
+		else
+			waits_in(&set);
+		fd = in_set(set, &to, &server);
+		ck_assert_int_eq(so_error(fd), 0);
+		listen_late(server, 0);
+		ck_assert_int_eq(epoll_wait(set, &e, 1, 20000), 1);
+		ck_assert_uint_eq(e.events, EPOLLOUT);
+		ck_assert_int_eq(so_error(fd), 0);
+		ck_assert_uint_eq(log_lines(" recovered "), 1);
+		_exit(0);
+	}
+}
+END_TEST
+
 UNIT_MAIN("preload behind", &it_closes_and_the_number_is_used_again, &it_connects_and_we_wait,
-          &it_waits_for_what_we_connect, &it_connects_what_we_gave_up_on)
+          &it_waits_for_what_we_connect, &it_connects_what_we_gave_up_on,
+          &a_loop_waits_past_us, &a_loop_asks_before_it_waits)
