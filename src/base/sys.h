@@ -36,11 +36,12 @@ static inline long sys_result(long result, int saved)
 	return result;
 }
 
-#define SYS_CALL(...) \
+#define SYS_RESULT(result) \
 	({ \
 		int sys_saved = errno; \
-		sys_result(syscall(__VA_ARGS__), sys_saved); \
+		sys_result(result, sys_saved); \
 	})
+#define SYS_CALL(...) SYS_RESULT(syscall(__VA_ARGS__))
 
 static inline int sys_openat(int dir, const char *path, int flags, mode_t mode)
 {
@@ -254,7 +255,10 @@ static inline uint64_t sys_limit(int resource)
 /* From the beginning of <fd>, which may be -1 with MAP_ANONYMOUS; NULL: it fails. */
 static inline void *sys_mmap(void *at, size_t size, int prot, int flags, int fd)
 {
-#ifdef SYS_mmap2
+#if defined(__SANITIZE_THREAD__)
+	/* By libc's calls it knows that what was said of these addresses is over. */
+	long rc = SYS_RESULT((long)mmap(at, size, prot, flags, fd, 0));
+#elif defined(SYS_mmap2)
 	long rc = SYS_CALL(SYS_mmap2, at, size, (long)prot, (long)flags, (long)fd, 0L);
 #else
 	long rc = SYS_CALL(SYS_mmap, at, size, (long)prot, (long)flags, (long)fd, 0L);
@@ -266,7 +270,11 @@ static inline void *sys_mmap(void *at, size_t size, int prot, int flags, int fd)
 
 static inline void sys_munmap(void *at, size_t size)
 {
+#ifdef __SANITIZE_THREAD__
+	SYS_RESULT(munmap(at, size));
+#else
 	SYS_CALL(SYS_munmap, at, size);
+#endif
 }
 
 /* Signal sets as the kernel has them: bit n-1 is signal n. */
