@@ -364,7 +364,7 @@ START_TEST(without_a_free_descriptor)
 	pid_t pid;
 
 	bound_at("127.0.0.2", &dead);
-	listen_late(server, 100);
+	listen_later(server, 100, false);
 	pid = fork();
 	if (pid == 0) {
 		struct pollfd p = { .events = POLLOUT };

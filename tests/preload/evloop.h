@@ -116,10 +116,12 @@ GUEST int64_t cpu_ms(void)
 	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
 }
 
-/* A child that listens on <server> after <ms> and echoes what it gets. Call it
- * before the socket exists that the child shall not hold. */
+/* A child that listens on <server> <ms> after a retry of ours (0: at once), and echoes
+ * what it gets. Call it before the socket exists that the child shall not hold. */
 GUEST pid_t serve_late(int server, int ms)
 {
+	pid_t program = getpid();
+	unsigned before = log_lines(" retry ");
 	pid_t pid = fork();
 
 	must(pid >= 0);
@@ -128,7 +130,8 @@ GUEST pid_t serve_late(int server, int ms)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(0);
-		sleep_ms(ms);
+		if (ms > 0)
+			sleep_past_a_retry(ms, program, before);
 		if (listen(server, 8) != 0)
 			_exit(1);
 		for (;;) {

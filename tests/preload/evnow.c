@@ -83,7 +83,7 @@ static void unix_full(void)
 	must_eq(connect(first, (struct sockaddr *)&un, sizeof(un)), 0);
 	if (fork() == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sleep_ms(LATE_MS);
+		sleep_past_a_retry(LATE_MS, getppid(), 0);
 		(void)accept(server, NULL, NULL);
 		pause();
 	}
@@ -105,7 +105,7 @@ static void pair_in_use(void)
 	pid = fork();
 	if (pid == 0) {
 		close(fd);
-		sleep_ms(LATE_MS);
+		sleep_past_a_retry(LATE_MS, getppid(), 0);
 		_exit(0);
 	}
 	close(first); /* ends with the child */

@@ -110,28 +110,6 @@ GUEST void full_queue(struct sockaddr_in *sa)
 	full_queue_at("127.0.0.1", sa);
 }
 
-/* A child that listens on <fd> after <ms>, answers one connection with "ok"
- * and ends; dies with us. */
-GUEST pid_t listen_late(int fd, int ms)
-{
-	pid_t pid = fork();
-
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0) {
-		int c;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sleep_ms(ms);
-		if (listen(fd, 8) != 0)
-			_exit(1);
-		c = accept(fd, NULL, NULL);
-		if (c < 0 || write(c, "ok", 2) != 2)
-			_exit(1);
-		_exit(0);
-	}
-	return pid;
-}
-
 GUEST int tcp_socket(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -161,6 +139,49 @@ GUEST unsigned log_lines_of(pid_t pid, const char *word)
 GUEST unsigned log_lines(const char *word)
 {
 	return log_lines_of(getpid(), word);
+}
+
+/* What a late server does before it listens: waits until <program> has logged one more
+ * than <before> retries, however slow it is, and then for <ms>. */
+GUEST void sleep_past_a_retry(int ms, pid_t program, unsigned before)
+{
+	int64_t end = ms_now() + 10000;
+
+	while (log_lines_of(program, " retry ") <= before && ms_now() < end)
+		sleep_ms(10);
+	sleep_ms(ms);
+}
+
+/* A child that listens on <fd> <ms> after a retry of ours, or if not <seen> from now,
+ * answers one connection with "ok" and ends; dies with us. */
+GUEST pid_t listen_later(int fd, int ms, bool seen)
+{
+	pid_t program = getpid();
+	unsigned before = log_lines(" retry ");
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		int c;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (seen)
+			sleep_past_a_retry(ms, program, before);
+		else
+			sleep_ms(ms);
+		if (listen(fd, 8) != 0)
+			_exit(1);
+		c = accept(fd, NULL, NULL);
+		if (c < 0 || write(c, "ok", 2) != 2)
+			_exit(1);
+		_exit(0);
+	}
+	return pid;
+}
+
+GUEST pid_t listen_late(int fd, int ms)
+{
+	return listen_later(fd, ms, true);
 }
 
 /* A child that listens on <fd> once this process has logged one more retry; it
