@@ -7,7 +7,8 @@ while. Nothing may hang, leak or be counted wrongly.
 
 From the environment: LIBRETRY_SO, LIBRETRY, BIN (folder of epoll_loop), CASE_DIR.
 Prints figures; ends with 1 and a line "fault: ..." for each fault. SEED repeats the
-order of events, as far as the machine does.
+order of events, as far as the machine does. With SOAK_LEAK=1 a client leaves an object
+in /dev/shm behind, which must be a fault.
 """
 import json
 import os
@@ -100,6 +101,12 @@ JS = """
 const s = require("net").connect(+process.argv[1], "127.0.0.1");
 s.on("connect", () => s.write("GET / HTTP/1.0\\r\\n\\r\\n"));
 s.on("error", () => process.exit(1)); s.on("data", () => {}); s.on("close", () => process.exit(0));
+"""
+LEAK = """
+import mmap
+with open("/dev/shm/left-behind", "w+b") as f:
+    f.truncate(4096)
+    mmap.mmap(f.fileno(), 4096)[0] = 1
 """
 
 
@@ -237,6 +244,9 @@ stats = { enabled = true; };
     time.sleep(max(SECONDS * 0.3, 3))
     early = rss(long_lived.pid), descriptors(long_lived.pid)
     early_shm = shm()
+    if os.environ.get("SOAK_LEAK"):
+        subprocess.run(["python3", "-c", LEAK], env=environment(os.path.join(DIR, "log.leak")),
+                       check=True)
     while time.monotonic() - begin < SECONDS and not faults:
         time.sleep(0.5)
         if long_lived.poll() is not None:
