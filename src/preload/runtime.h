@@ -64,7 +64,8 @@ unsigned runtime_init(void);
  * are not logged yet: see runtime_report(). With <handler_safe>, nothing is
  * loaded while this thread blocks a signal: connect() is async-signal-safe, and
  * in a handler the allocator may be in the middle of its work. (A failure in
- * such a handler does load, if nothing did before, but on an alternate stack.) Loading blocks signals and
+ * such a handler does load, if nothing did before, but on an alternate stack.)
+ * Loading blocks signals and
  * cancellation in this thread while it lasts, may allocate, and is done by one
  * thread; another that comes meanwhile waits for it, at most 2 s.
  */
@@ -76,7 +77,8 @@ unsigned runtime_enter(bool handler_safe);
 void runtime_report(void);
 
 /* Settings in force after a failure; NULL: behave as if absent (no memory, or
- * called while this very thread loads them, or by a handler on an alternate stack). Loads them if nobody has, and
+ * called while this very thread loads them, or by a handler on an alternate stack).
+ * Loads them if nobody has, and
  * looks for a changed file at most every 2 s. errno untouched. */
 const struct config *runtime_config(void);
 
