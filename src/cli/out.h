@@ -71,8 +71,8 @@ void out_cell_real(struct out *o, double value, int decimals);
 void out_cell_duration(struct out *o, int64_t ns);
 void out_table_end(struct out *o);
 
-/* Control characters in <text>, also those above 0x7f, become '?', in place: a name from a file must
- * not steer the terminal. */
+/* Control characters in <text>, also those above 0x7f, become '?', in place: a name from a
+ * file must not steer the terminal. */
 void out_printable(char *text);
 
 #endif

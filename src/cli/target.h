@@ -51,9 +51,9 @@ bool target_find(const char *name, const char *search, char *out, size_t size);
  * line, env(1) there to what it starts, and a file of no known kind to /bin/sh,
  * as execvp() does it. <like> is a file of the right architecture and C library (the
  * library; if it cannot be read, <self> is taken), <self> one with the right dynamic
- * loader, if it has that C library (the command). <privileges>: look at set-ID bits and capabilities (of a
- * process that runs they say nothing). False with errno if <path> or its
- * interpreter cannot be read; then there is nothing to report.
+ * loader, if it has that C library (the command). <privileges>: look at set-ID bits and
+ * capabilities (of a process that runs they say nothing). False with errno if <path> or
+ * its interpreter cannot be read; then there is nothing to report.
  */
 bool target_examine(struct target *t, const char *path, const char *like, const char *self,
                     bool privileges);

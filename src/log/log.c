@@ -118,8 +118,8 @@ void log_emit(const struct event *e)
 		return;
 	outcome = is_outcome(e->kind);
 	limit = (struct flood_limit){ outcome ? times(s->burst, LOG_OUTCOMES) : s->burst, s->per };
-	admitted = flood_admit(outcome ? &outcomes : &flood, &limit, e->dest ? e->dest : event_name(e->kind),
-	                       e->dest != NULL, monotonic(), &held);
+	admitted = flood_admit(outcome ? &outcomes : &flood, &limit,
+	                       e->dest ? e->dest : event_name(e->kind), e->dest != NULL, monotonic(), &held);
 	if (held.lines > 0)
 		write_summary(s, &held);
 	if (admitted)

@@ -29,8 +29,9 @@ uint64_t configure_fingerprint(const struct config *c, const char *path);
 
 /*
  * Fills <lc> from libconfig: the one inside this object (--enable-linked-libconfig),
- * or one that is loaded with RTLD_LOCAL so that its names enter nobody's scope. <handle> is for lcapi_unload(). False with a reason in <why>
- * if it is not there, or if it could not be kept apart from the program.
+ * or one that is loaded with RTLD_LOCAL so that its names enter nobody's scope. <handle>
+ * is for lcapi_unload(). False with a reason in <why> if it is not there, or if it could
+ * not be kept apart from the program.
  */
 bool lcapi_load(struct lcapi *lc, void **handle, const char **why);
 void lcapi_unload(void *handle);

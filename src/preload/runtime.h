@@ -38,9 +38,10 @@ static inline unsigned gate_now(void)
 }
 
 /*
- * errno where the gate is 0 (or without GATE_PASS): as far from each thread's pointer as libc's own is from that
- * of the thread that ran runtime_init(), as libc is there from the start. libc's function
- * takes as long as all else that a connect() that succeeds has to do before its call.
+ * errno where the gate is 0 (or without GATE_PASS): as far from each thread's pointer as
+ * libc's own is from that of the thread that ran runtime_init(), as libc is there from the
+ * start. libc's function takes as long as all else that a connect() that succeeds has to
+ * do before its call.
  */
 extern uintptr_t runtime_errno_at LR_HIDDEN;
 

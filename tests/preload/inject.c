@@ -588,4 +588,5 @@ UNIT_MAIN("preload inject", &blocking_connect, &nonblocking_connect_under_poll,
           &nonblocking_connect_under_epoll, &nonblocking_connect_beside_a_thread,
           &without_retries, &other_connects, &datagrams, &delays, &delayed_sends, &lookups,
           &short_writes, &other_descriptors, &resets, &after_a_reset, &broken_pipe,
-          &a_reset_is_made_once, &a_delay_within_the_programs_time, &protocols, &by_the_clock, &counts_over_fork)
+          &a_reset_is_made_once, &a_delay_within_the_programs_time, &protocols, &by_the_clock,
+           &counts_over_fork)

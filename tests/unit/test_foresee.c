@@ -262,4 +262,5 @@ START_TEST(amplification)
 END_TEST
 
 UNIT_MAIN("foresee", &default_policy, &parked_attempts, &published_schedules,
-          &the_deadline_ends_the_table, &worst_cases, &not_retried, &agrees_with_the_library, &amplification)
+          &the_deadline_ends_the_table, &worst_cases, &not_retried,
+           &agrees_with_the_library, &amplification)

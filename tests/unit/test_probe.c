@@ -306,5 +306,6 @@ START_TEST(what_went_over_a_connection)
 }
 END_TEST
 
-UNIT_MAIN("probe", &what_went_over_a_connection, &listeners_are_found, &a_v6_only_wildcard, &other_sockets_do_not_count,
+UNIT_MAIN("probe", &what_went_over_a_connection, &listeners_are_found, &a_v6_only_wildcard,
+           &other_sockets_do_not_count,
           &remote_addresses_are_not_known, &sockets, &self_connection)

@@ -540,7 +540,8 @@ END_TEST
 
 UNIT_MAIN("sink", &file_is_created_and_appended, &odd_files_are_dropped, &fifo_never_waits,
           &large_file_is_renamed_once, &large_file_that_cannot_be_renamed_stops_growing,
-          &file_size_limit_kills_nobody, &a_line_that_was_cut_is_ended, &low_descriptors_are_not_used,
+          &file_size_limit_kills_nobody, &a_line_that_was_cut_is_ended,
+           &low_descriptors_are_not_used,
           &blocking_pipe_never_waits, &nobody_reads_and_nobody_dies,
           &pending_signals_of_the_program_stay, &descriptor_must_be_the_same_file,
           &unix_stream_takes_lines, &network_sockets_are_left_alone,
