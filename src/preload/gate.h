@@ -78,6 +78,13 @@ static inline bool gate_young(void)
 	return fdtab_all_young();
 }
 
+/* The same, asked of this thread: that another one has called vfork() is no concern of its
+ * wait, in which it must see that a connect is begun meanwhile. */
+static inline bool gate_young_here(void)
+{
+	return gate_young() || (!fdtab_any_aged() && !thread_is_vforked());
+}
+
 /* gate_idle(), and connects are noted already (FDTAB_PEERS). */
 static inline bool gate_idle_noted(void)
 {

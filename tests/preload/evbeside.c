@@ -241,6 +241,49 @@ START_TEST(no_refusal_is_quicker_than_its_record)
 }
 END_TEST
 
+static void *makes_a_vfork_child(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	return arg;
+}
+
+/* ... and a third one has made a child by vfork(), and is gone: nobody takes its mark away. */
+START_TEST(a_wait_sees_what_begins_after_a_vfork)
+{
+	struct ev e = { .epfd = set_of_events() };
+	pthread_t thread;
+
+	enough = false;
+	errors_seen = 0;
+	write_config("base_delay = \"20s\"; max_delay = \"20s\"; deadline = \"100s\"; "
+	             "max_attempts = 3;");
+	bound(&e.sa);
+	ck_assert_int_eq(pthread_create(&thread, NULL, makes_a_vfork_child, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, watches, &e), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned before = log_lines(" retry ");
+		int64_t end = ms_now() + 10000;
+
+		sleep_ms(1);
+		e.fd = stream();
+		must_fail(connect(e.fd, (struct sockaddr *)&e.sa, sizeof(e.sa)), EINPROGRESS);
+		must_eq(enrol(EPOLL_CTL_ADD, e.epfd, e.fd, EPOLLOUT, (uint64_t)e.fd), 0);
+		while (log_lines(" retry ") == before && !errors_seen && ms_now() < end)
+			sleep_ms(1);
+		ck_assert_uint_eq(errors_seen, 0);
+		ck_assert_uint_eq(log_lines(" retry "), before + 1);
+		close(e.fd);
+	}
+	enough = true;
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
 /* How many attempts a refused connect gets. */
 static unsigned attempts(const struct sockaddr_in *sa)
 {
@@ -273,4 +316,5 @@ START_TEST(a_changed_file_is_taken)
 END_TEST
 
 UNIT_MAIN("preload evbeside", &data_is_shared, &a_vfork_child,
-          &no_refusal_is_quicker_than_its_record, &a_changed_file_is_taken)
+          &no_refusal_is_quicker_than_its_record, &a_wait_sees_what_begins_after_a_vfork,
+          &a_changed_file_is_taken)
