@@ -145,8 +145,11 @@ static enum sight look(struct act *a, bool bad, bool *again)
 	case PEND_CONNECTING:
 		if (!bad)
 			return succeeded(a);
-		*again = !act_claim(a);
-		return *again ? SIGHT_HIDE : failed(a);
+		if (act_claim(a))
+			return failed(a);
+		/* What nobody here will retry is not to be hidden. */
+		*again = !a->foreign;
+		return a->foreign ? SIGHT_SHOW : SIGHT_HIDE;
 	case PEND_FREE:
 	case PEND_REPORTED:
 		break;

@@ -50,6 +50,7 @@ bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd)
 {
 	a->ops = ops;
 	a->ctx = ctx;
+	a->foreign = false;
 	if (!fdtab_find(fd, &a->ref)) {
 		if (!fdtab_is_dup(fd) || !join(a, fd))
 			return false;
@@ -61,7 +62,8 @@ bool act_find(struct act *a, const struct engine_ops *ops, void *ctx, int fd)
 
 bool act_claim(struct act *a)
 {
-	if (!a->ops->enter(a->ctx))
+	a->foreign = !a->ops->enter(a->ctx);
+	if (a->foreign)
 		return false;
 	if (fdtab_claim(&a->ref))
 		return true;

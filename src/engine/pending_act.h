@@ -21,6 +21,7 @@ struct act {
 	const struct engine_ops *ops;
 	void *ctx;
 	struct pend_ref ref;
+	bool foreign; /* it could not be claimed, and never can: this process is another */
 };
 
 /* The record as the retry loops know an operation. */

@@ -11,7 +11,9 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 
 #define THREADS 8
@@ -402,6 +404,45 @@ START_TEST(a_child_made_past_libc)
 }
 END_TEST
 
+/* How many of the three waits show at once that a connect was refused. */
+static int waits_that_tell(const struct sockaddr_in *sa)
+{
+	struct timeval limit = { 5, 0 };
+	struct epoll_event event = { .events = EPOLLOUT };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+	int fds[3];
+	fd_set writable;
+
+	for (int i = 0; i < 3; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (connect(fds[i], (const struct sockaddr *)sa, sizeof(*sa)) != -1 ||
+		    errno != EINPROGRESS)
+			return -1;
+	}
+	FD_ZERO(&writable);
+	FD_SET(fds[1], &writable);
+	epoll_ctl(set, EPOLL_CTL_ADD, fds[2], &event);
+	return poll(&(struct pollfd){ fds[0], POLLOUT, 0 }, 1, 5000) +
+	       select(fds[1] + 1, NULL, &writable, NULL, &limit) +
+	       epoll_wait(set, &event, 1, 5000);
+}
+
+/* Its connects are not ours to retry, so their failures are not hidden either. */
+START_TEST(a_child_made_past_libc_connects)
+{
+	int status = -1;
+	pid_t pid;
+
+	bound_at("127.0.0.2", &brief);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		_exit(waits_that_tell(&brief));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 3);
+	ck_assert_uint_eq(log_lines_of(pid, "libretry"), 0);
+}
+END_TEST
+
 /* The child of fork: its own connects, not its parent's, which are native there. */
 START_TEST(a_child_inherits_no_retry)
 {
@@ -430,4 +471,5 @@ END_TEST
 UNIT_MAIN("preload forks", &fork_storm_among_retrying_threads,
           &spawned_children_close_and_replace, &a_vfork_child_changes_nothing,
           &a_vfork_child_connects, &a_vfork_child_closes, &vfork_is_vfork,
-          &a_child_made_past_libc, &a_child_inherits_no_retry)
+          &a_child_made_past_libc, &a_child_made_past_libc_connects,
+          &a_child_inherits_no_retry)
