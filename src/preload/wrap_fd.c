@@ -167,7 +167,7 @@ static void copied(int from, int to)
 	if (thread_is_vforked())
 		return;
 	if (lr_unlikely(fdtab_word() & FDTAB_OPTIONS))
-		options_forget(to);
+		options_copy(from, to);
 	if (lr_unlikely(fdtab_word() & FDTAB_REPLAY))
 		drop_kept(to, false);
 	if (lr_unlikely(fdtab_under_way(from) || fdtab_under_way(to))) {

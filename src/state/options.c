@@ -42,6 +42,16 @@ void options_forget(int fd)
 	}
 }
 
+void options_copy(int from, int to)
+{
+	int value;
+
+	options_forget(to);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (options_find(from, i, &value))
+			options_note(to, i, value);
+}
+
 void options_reset(void)
 {
 	for (unsigned n = 0; n < OPTIONS_PLACES; n++)

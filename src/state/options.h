@@ -31,6 +31,9 @@ bool options_find(int fd, enum option option, int *value);
 /* <fd> is closed, or names another file from now on. */
 void options_forget(int fd);
 
+/* <to>, >= 0, names the same socket as <from> from now on. */
+void options_copy(int from, int to);
+
 void options_reset(void); /* tests */
 
 #endif

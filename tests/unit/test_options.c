@@ -51,4 +51,25 @@ START_TEST(a_number_is_its_own)
 }
 END_TEST
 
-UNIT_MAIN("options", &what_was_set_is_found, &a_number_is_its_own)
+START_TEST(a_dup_has_what_its_socket_has)
+{
+	int value;
+
+	options_reset();
+	options_note(3, OPTION_MAXSEG, 500);
+	options_note(4, OPTION_MAXSEG, 700);
+	options_note(4, OPTION_WINDOW_CLAMP, 800);
+	options_copy(3, 4);
+	ck_assert(options_find(4, OPTION_MAXSEG, &value));
+	ck_assert_int_eq(value, 500);
+	ck_assert(!options_find(4, OPTION_WINDOW_CLAMP, &value));
+	options_forget(3);
+	ck_assert(options_find(4, OPTION_MAXSEG, &value));
+	options_copy(3, 4);
+	ck_assert(!options_find(4, OPTION_MAXSEG, &value));
+	options_reset();
+}
+END_TEST
+
+UNIT_MAIN("options", &what_was_set_is_found, &a_number_is_its_own,
+          &a_dup_has_what_its_socket_has)
