@@ -85,6 +85,13 @@ static inline bool gate_young_here(void)
 	return gate_young() || (!fdtab_any_aged() && !thread_is_vforked());
 }
 
+/* Whether a wait is to be left to the kernel, and what it has told to be looked at then.
+ * What had failed may be over by the time that gate_open() asks. */
+static inline bool gate_waits_first(void)
+{
+	return gate_young_here() || (!gate_open() && gate_young_here());
+}
+
 /* gate_idle(), and connects are noted already (FDTAB_PEERS). */
 static inline bool gate_idle_noted(void)
 {

@@ -252,7 +252,7 @@ static LR_NOINLINE int slow_wait(struct epoll_call *c)
 	struct wait_clock w;
 
 	atomic_store_explicit(&any_waits, true, memory_order_relaxed);
-	if (gate_young_here())
+	if (gate_waits_first())
 		return wait_beside_threads(c);
 	if (!gate_open() || !sane(c) || !begin(c, &w, WAITS_NOW))
 		return call_unchanged(c);

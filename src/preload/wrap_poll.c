@@ -215,7 +215,7 @@ static int among_threads(struct call *c)
 /* What the kernel would refuse is left to it. */
 static int slow(struct call *c)
 {
-	if (gate_young_here())
+	if (gate_waits_first())
 		return among_threads(c);
 	if (!gate_open() || c->n > FDTAB_FDS ||
 	    (c->n && !gate_may_read(c->fds, c->n * sizeof(*c->fds))) || !begin(c, WAITS_NOW))
