@@ -395,8 +395,9 @@ LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 	if (!thread_marks.has_vforked) {
 		thread_marks.has_vforked = true;
 		atomic_fetch_add(&vforked, 1);
-		fdtab_vforked(true);
 	}
+	/* Each time: fdtab_set_right() takes the marks back to those at a fork. */
+	fdtab_vforked(true);
 	return (void *)real.vfork;
 }
 
