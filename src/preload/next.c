@@ -199,7 +199,7 @@ static bool look_up(const struct object *o, const struct next_name *want, const 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct walk *w = arg;
-	struct object o;
+	struct object o = { 0 };
 
 	(void)size;
 	w->objects++;
