@@ -256,8 +256,10 @@ static inline uint64_t sys_limit(int resource)
 static inline void *sys_mmap(void *at, size_t size, int prot, int flags, int fd)
 {
 #if defined(__SANITIZE_THREAD__)
-	/* By libc's calls it knows that what was said of these addresses is over. */
-	long rc = SYS_RESULT((long)mmap(at, size, prot, flags, fd, 0));
+	/* By libc's calls it knows that what was said of these addresses is over. It is not
+	 * where something is laid over what others read. */
+	long rc = at ? SYS_CALL(SYS_mmap, at, size, (long)prot, (long)flags, (long)fd, 0L)
+	             : SYS_RESULT((long)mmap(at, size, prot, flags, fd, 0));
 #elif defined(SYS_mmap2)
 	long rc = SYS_CALL(SYS_mmap2, at, size, (long)prot, (long)flags, (long)fd, 0L);
 #else
