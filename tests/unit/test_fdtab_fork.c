@@ -10,17 +10,11 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "tests/unit/fdtab.h"
-
 /* Elsewhere a program cannot step through itself; nor can it here under valgrind. What
  * ThreadSanitizer puts in between takes it minutes. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define STEPS 1
-#else
-#define STEPS 0
-#endif
 
-#if STEPS
+#include "tests/unit/fdtab.h"
 
 #define FD 3    /* the record that is begun or ended */
 #define OWED 5  /* one that stays the child's: its error was not told */
