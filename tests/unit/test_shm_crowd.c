@@ -315,10 +315,11 @@ START_TEST(makers_are_killed)
 	open_common();
 	shm_file_plain(true);
 	prng_seed(&random, 4712);
-	for (unsigned i = 0; i < 60; i++) {
+	/* Later and later, until some had come so far. */
+	for (unsigned i = 0; i < 60 || (left == 0 && i < 2000); i++) {
 		pid_t pid = hire(0, 1000000);
 
-		for (int64_t spin = prng_below(prng_next(&random), 40); spin > 0; spin--)
+		for (int64_t spin = prng_below(prng_next(&random), 40 + i); spin > 0; spin--)
 			sched_yield();
 		kill(pid, SIGKILL);
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
