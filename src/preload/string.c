@@ -6,7 +6,8 @@
  * objects in front of libc. Hidden ones of the same names are found when linking. Who
  * calls them includes <string.h> as everybody does, and sees the contracts there; only
  * that letters are those of ASCII whatever the locale is. Left out where a sanitizer must
- * see the calls. Nothing is read outside of what is given, not even in the same word.
+ * see the calls. strcmp() is libc's: look-ups of names call it. Nothing is read outside of
+ * what is given, not even in the same word.
  */
 #include <stddef.h>
 #include <stdint.h>
