@@ -190,6 +190,20 @@ static void say_layering(struct out *o, const struct answer *a)
 		        (int)(LAYERS_KNOWN / DUR_S));
 }
 
+static void say_concurrent(struct out *o, const struct answer *a)
+{
+	uint32_t most = a->policy->max_concurrent_retries;
+
+	out_member_int(o, "max_concurrent_retries", most);
+	if (!most || a->f.attempts <= 1)
+		return;
+	out_say(o, "max_concurrent_retries: %" PRIu32 "%s", most, acts(a) ? "" : " (not counted)");
+	if (acts(a))
+		out_say(o, "  while so many %s of one process are in a retry here, the failure of "
+		           "another goes straight to the program (reason=concurrent)",
+		        a->q->op == OP_LOOKUP ? "look-ups" : "calls");
+}
+
 static void say_hold(struct out *o, const struct answer *a)
 {
 	bool heard = acts(a) &&
@@ -207,6 +221,7 @@ void explain_guards(struct out *o, const struct answer *a)
 	say_budget(o, a);
 	say_breaker(o, a);
 	say_coordinate(o, a);
+	say_concurrent(o, a);
 	say_layering(o, a);
 	say_hold(o, a);
 }

@@ -361,6 +361,7 @@ static void reasons(const struct report *r, FILE *to)
 		{ "deadline", "the next wait or attempt would have passed the deadline" },
 		{ "budget", "the retry budget was empty" },
 		{ "breaker", "the circuit breaker was open" },
+		{ "concurrent", "as many other calls as may be were in a retry" },
 		{ "stopping", "a stop signal had been caught" },
 		{ "interrupted", "a signal handler ended the wait" },
 		{ "not-retryable", "the last error is not one that the policy retries" },

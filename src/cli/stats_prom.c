@@ -37,7 +37,7 @@ static const struct named_tally {
 } gave_up[] = {
 	{ "attempts", TALLY_GAVE_UP_ATTEMPTS }, { "deadline", TALLY_GAVE_UP_DEADLINE },
 	{ "budget", TALLY_BUDGET_REFUSED },     { "breaker", TALLY_BREAKER_REFUSED },
-	{ "stopping", TALLY_GAVE_UP_STOPPING },
+	{ "concurrent", TALLY_CONCURRENT_REFUSED }, { "stopping", TALLY_GAVE_UP_STOPPING },
 }, passed[] = {
 	{ "not-retryable", TALLY_NOT_RETRYABLE }, { "other", TALLY_GAVE_UP_OTHER },
 };

@@ -123,6 +123,7 @@ static const struct out_column columns[] = {
 	{ "gave_up_deadline", NULL },
 	{ "gave_up_budget", NULL },
 	{ "gave_up_breaker", NULL },
+	{ "gave_up_concurrent", NULL },
 	{ "gave_up_stopping", NULL },
 	{ "passed_not_retryable", NULL },
 	{ "passed_other", NULL },
@@ -162,8 +163,9 @@ static void row(struct out *o, const struct stats_dest *d)
 {
 	static const enum tally more[] = {
 		TALLY_GAVE_UP_ATTEMPTS, TALLY_GAVE_UP_DEADLINE, TALLY_BUDGET_REFUSED,
-		TALLY_BREAKER_REFUSED, TALLY_GAVE_UP_STOPPING, TALLY_NOT_RETRYABLE,
-		TALLY_GAVE_UP_OTHER, TALLY_INJECTED, TALLY_PARKED, TALLY_PROBES
+		TALLY_BREAKER_REFUSED, TALLY_CONCURRENT_REFUSED, TALLY_GAVE_UP_STOPPING,
+		TALLY_NOT_RETRYABLE, TALLY_GAVE_UP_OTHER, TALLY_INJECTED, TALLY_PARKED,
+		TALLY_PROBES
 	};
 	char number[24];
 
@@ -219,16 +221,17 @@ static void reasons(struct out *o, const struct stats *st)
 	static const struct out_column heads[] = {
 		{ NULL, "DESTINATION" }, { NULL, "POLICY" }, { NULL, "ATTEMPTS" },
 		{ NULL, "DEADLINE" }, { NULL, "BUDGET" }, { NULL, "BREAKER" },
-		{ NULL, "STOPPING" }, { NULL, "NOT-RETRYABLE" }, { NULL, "OTHER" }
+		{ NULL, "CONCURRENT" }, { NULL, "STOPPING" }, { NULL, "NOT-RETRYABLE" },
+		{ NULL, "OTHER" }
 	};
 	static const enum tally tallies[] = {
 		TALLY_GAVE_UP_ATTEMPTS, TALLY_GAVE_UP_DEADLINE, TALLY_BUDGET_REFUSED,
-		TALLY_BREAKER_REFUSED, TALLY_GAVE_UP_STOPPING, TALLY_NOT_RETRYABLE,
-		TALLY_GAVE_UP_OTHER
+		TALLY_BREAKER_REFUSED, TALLY_CONCURRENT_REFUSED, TALLY_GAVE_UP_STOPPING,
+		TALLY_NOT_RETRYABLE, TALLY_GAVE_UP_OTHER
 	};
 
 	_Static_assert(ARRAY_LEN(heads) == ARRAY_LEN(tallies) + 2, "a heading for each");
-	some(o, st, "Why it gave up (the first five), or passed the failure on:", heads, tallies,
+	some(o, st, "Why it gave up (the first six), or passed the failure on:", heads, tallies,
 	     ARRAY_LEN(tallies));
 }
 

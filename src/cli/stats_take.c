@@ -172,7 +172,7 @@ uint64_t stats_gave_up(const struct stats_dest *d)
 {
 	return d->tally[TALLY_GAVE_UP_ATTEMPTS] + d->tally[TALLY_GAVE_UP_DEADLINE] +
 	       d->tally[TALLY_GAVE_UP_STOPPING] + d->tally[TALLY_BUDGET_REFUSED] +
-	       d->tally[TALLY_BREAKER_REFUSED];
+	       d->tally[TALLY_BREAKER_REFUSED] + d->tally[TALLY_CONCURRENT_REFUSED];
 }
 
 uint64_t stats_passed(const struct stats_dest *d)

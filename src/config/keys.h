@@ -157,8 +157,7 @@ struct checked {
 	  "1", 0) \
 	K(POLICY, coordinate, BOOL, policy, coordinate, 0, 1, 0, "false", 0) \
 	K(POLICY, max_concurrent_retries, COUNT, policy, max_concurrent_retries, 0, \
-	  KEY_MANY, 0, \
-	  "0", KEY_NOT_YET) \
+	  CONCURRENT_MAX, 0, "0", 0) \
 	K(POLICY, carry, BOOL, policy, carry, 0, 1, 0, "false", KEY_NOT_YET) \
 	K(POLICY, carry_for, DURATION, policy, carry_for, KEY_MIN, KEY_MAX, 0, "10s", \
 	  KEY_NOT_YET) \

@@ -315,7 +315,8 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	                      .attempt_began = call->began,
 	                      .limit = call->limit,
 	                      .attempt = 1,
-	                      .guard = &s.guard };
+	                      .guard = &s.guard,
+	                      .turn = call->turn };
 	s.walk = (struct walk){ .ops = ops,
 	                        .ctx = ctx,
 	                        .name = call->aim ? NULL : call->name,
@@ -341,6 +342,7 @@ int engine_connect(const struct engine_ops *ops, void *ctx, const struct connect
 	}
 	/* Of an attempt that said nothing, or was not made after all. */
 	guard_abandoned(&s.guard);
+	turns_give(call->turn);
 	return error;
 }
 
@@ -443,8 +445,10 @@ int engine_reconnect(const struct engine_ops *ops, void *ctx, const struct conne
 	                      .attempt = so_far->attempt,
 	                      .waited = so_far->waited,
 	                      .previous_wait = so_far->previous_wait,
-	                      .guard = &s.guard };
+	                      .guard = &s.guard,
+	                      .turn = call->turn };
 	error = run_again(&s, error);
+	turns_give(call->turn);
 	so_far->attempt = s.r.attempt;
 	so_far->waited = s.r.waited;
 	so_far->previous_wait = s.r.previous_wait;

@@ -13,6 +13,7 @@
 #include "engine/ops.h"
 #include "state/names.h"
 #include "state/peers.h"
+#include "state/turns.h"
 
 struct connect_call {
 	int fd;
@@ -28,6 +29,7 @@ struct connect_call {
 	int64_t limit;                 /* ns, SO_SNDTIMEO of the program; DUR_NONE */
 	uint64_t identity;             /* engine_reconnect(): of the socket */
 	bool replay;                   /* engine_reconnect(): as for ops->remakable */
+	struct turn *turn;             /* as in struct retry; none is left in the end */
 };
 
 /*

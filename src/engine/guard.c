@@ -415,6 +415,8 @@ static enum tally tally_of(enum reason reason)
 		return TALLY_GAVE_UP_STOPPING;
 	case REASON_BUDGET:
 		return TALLY_BUDGET_REFUSED;
+	case REASON_CONCURRENT:
+		return TALLY_CONCURRENT_REFUSED;
 	case REASON_BREAKER:
 		return TALLY_BREAKER_REFUSED;
 	case REASON_NOT_RETRYABLE:

@@ -75,9 +75,12 @@ void act_release(struct act *a, enum pend_state to)
 {
 	if (to == PEND_FREE || to == PEND_FAILED)
 		guard_abandoned(&a->ref.p->guard);
+	if (to != PEND_CONNECTING && to != PEND_BACKOFF)
+		turns_give(&a->ref.p->turn);
 	/* Closed while we had it: that call left the last word to us. */
 	if (!fdtab_settle(&a->ref, to)) {
 		act_last_word(a, to);
+		turns_give(&a->ref.p->turn);
 		fdtab_release(&a->ref, PEND_FREE);
 	}
 	a->ops->leave(a->ctx);
@@ -158,6 +161,7 @@ void act_tell(struct story *s, const struct act *a, const struct target *t)
 	                       .waited = p->waited,
 	                       .previous_wait = p->previous_wait,
 	                       .guard = (struct guard *)&p->guard,
+	                       .turn = (struct turn *)&p->turn,
 	                       .elsewhere = p->place > 0 || p->redirected,
 	                       .parked = p->parked };
 }

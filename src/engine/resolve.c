@@ -19,7 +19,8 @@ struct err engine_lookup(const struct engine_ops *ops, void *ctx,
 	                   .attempt_began = call->began,
 	                   .limit = DUR_NONE,
 	                   .attempt = 1,
-	                   .guard = &guard };
+	                   .guard = &guard,
+	                   .turn = call->turn };
 
 	dest_text(dest, sizeof(dest), call->host, NULL, call->port);
 	if (error.code == 0)

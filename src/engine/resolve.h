@@ -8,6 +8,7 @@
 #define LIBRETRY_ENGINE_RESOLVE_H
 
 #include "engine/ops.h"
+#include "state/turns.h"
 
 struct lookup_call {
 	const char *host;
@@ -17,6 +18,7 @@ struct lookup_call {
 	enum mode mode;
 	int64_t began; /* ns, before the first attempt */
 	void *call;    /* what ops->lookup repeats */
+	struct turn *turn; /* as in struct retry; none is left in the end */
 };
 
 /*

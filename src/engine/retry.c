@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "base/compat.h"
+#include "base/prng.h"
 #include "policy/decide.h"
 #include "state/layers.h"
+
+/* What the kernel takes for a connect that nothing else bounds. */
+#define ATTEMPT_MAX (130 * DUR_S)
 
 void dest_text(char *text, size_t size, const char *host, const struct addr *a, int port)
 {
@@ -72,6 +76,26 @@ static bool is_guarded(const struct retry *r)
 	return r->guard && r->mode == MODE_RETRY;
 }
 
+/* Whether it may be in a retry, that is wait until <waits> and make an attempt then. At
+ * the end of an attempt that is longer than it can be its place is anybody's. */
+static LR_NOINLINE bool has_turn(const struct retry *r, int64_t now, int64_t waits)
+{
+	const struct policy *p = r->policy;
+	int64_t cut = p->attempt_timeout != DUR_NONE ? p->attempt_timeout : ATTEMPT_MAX;
+	int64_t end = dur_add(r->began, p->deadline < r->limit ? p->deadline : r->limit);
+	int64_t until = dur_add(waits, cut);
+	uint64_t key = hash_bytes(r->dest, strlen(r->dest), r->op == OP_LOOKUP);
+
+	key = hash_bytes(p->name, p->name ? strlen(p->name) : 0, key);
+	return turns_take(r->turn, key, p->max_concurrent_retries, now,
+	                  dur_add(until < end ? until : end, DUR_S));
+}
+
+static bool is_counted(const struct retry *r)
+{
+	return r->turn && r->policy->max_concurrent_retries > 0 && r->mode == MODE_RETRY;
+}
+
 /* A series has come to nothing: is the program itself retrying? */
 static LR_NOINLINE void notice_layers(struct retry *r, enum reason reason)
 {
@@ -91,11 +115,12 @@ void retry_end(struct retry *r, struct err error, enum reason reason)
 {
 	bool ours = r->attempt > 1 || r->waited > 0 || reason == REASON_DEADLINE ||
 	            reason == REASON_ATTEMPTS || reason == REASON_BUDGET ||
-	            reason == REASON_BREAKER;
+	            reason == REASON_BREAKER || reason == REASON_CONCURRENT;
 	struct guarded who = guarded_by(r);
 	struct event e;
 
 	r->ended = reason;
+	turns_give(r->turn);
 	if (is_guarded(r))
 		guard_gave_up(r->guard, &who, r->attempt, r->waited, reason);
 	if (r->ops->log_wants(r->ctx, ours ? LOG_ERROR_LEVEL : LOG_DEBUG_LEVEL)) {
@@ -114,6 +139,7 @@ void retry_succeeded(const struct retry *r)
 	struct guarded who = guarded_by(r);
 	struct event e;
 
+	turns_give(r->turn);
 	/* Nobody was asked before the first attempt of a look-up. */
 	if (is_guarded(r) && r->op == OP_LOOKUP && guard_wants_first(r->policy))
 		guard_open(r->guard, &who);
@@ -127,8 +153,26 @@ void retry_succeeded(const struct retry *r)
 	r->ops->log(r->ctx, &e);
 }
 
+/* What the other calls to the destination leave for a retry: REASON_NONE, or why there is
+ * to be none. */
+static enum reason refused_by(struct retry *r, const struct decision *d, int64_t now)
+{
+	struct guarded who = guarded_by(r);
+
+	/* Of another place nobody asks the breaker. */
+	if (is_guarded(r) && !r->elsewhere && !r->detour &&
+	    guard_is_shut(r->guard, &who, now, d->wait))
+		return REASON_BREAKER;
+	if (is_counted(r) && !has_turn(r, now, dur_add(now, d->wait)))
+		return REASON_CONCURRENT;
+	if (is_guarded(r) && !guard_pay(r->guard, &who, d->class, now))
+		return REASON_BUDGET;
+	return REASON_NONE;
+}
+
 bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decision *d)
 {
+	enum reason refusal;
 	int64_t now = r->ops->now(r->ctx);
 	struct failure failure = { .op = r->op,
 	                           .err = error,
@@ -163,14 +207,9 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 		log_attempt(r, EVENT_WOULD_RETRY, error, d, now);
 		return false;
 	}
-	/* Of another place nobody asks the breaker. */
-	if (is_guarded(r) && !r->elsewhere && !r->detour &&
-	    guard_is_shut(r->guard, &who, now, d->wait)) {
-		retry_end(r, error, REASON_BREAKER);
-		return false;
-	}
-	if (is_guarded(r) && !guard_pay(r->guard, &who, d->class, now)) {
-		retry_end(r, error, REASON_BUDGET);
+	refusal = refused_by(r, d, now);
+	if (refusal != REASON_NONE) {
+		retry_end(r, error, refusal);
 		return false;
 	}
 	log_attempt(r, EVENT_RETRY, error, d, now);
@@ -237,8 +276,11 @@ enum guard_answer retry_ask(struct retry *r, struct err error, bool first, int64
 		break;
 	}
 	log_parked(r, reason);
-	if (*until < end)
+	if (*until < end) {
+		if (is_counted(r) && r->turn->word)
+			has_turn(r, now, *until);
 		return GUARD_PARK;
+	}
 	/*
 	 * A first attempt is made rather than none at all; but not where coordinated
 	 * recovery, which the policy has asked for, says no to the last. Alone the call

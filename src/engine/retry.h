@@ -8,6 +8,7 @@
 
 #include "engine/guard.h"
 #include "engine/ops.h"
+#include "state/turns.h"
 
 /* Room for "name:port" with the longest host name. */
 #define DEST_TEXT_MAX (255 + 1 + 5 + 1)
@@ -24,12 +25,15 @@ struct retry {
 	int64_t began;           /* when the operation began */
 	int64_t attempt_began;   /* when the current attempt began */
 	int64_t limit;           /* the program's own bound, ns; DUR_NONE */
-	bool at_once;            /* without a wait */
-	unsigned attempt;        /* the current one, from 1 */
 	int64_t waited;          /* ns, all waits so far */
 	int64_t previous_wait;
-	enum reason ended; /* why it ended, if it did */
 	struct guard *guard; /* NULL: nobody else is asked */
+	struct turn *turn;   /* NULL: max_concurrent_retries is no concern of its. Where
+	                      * neither retry_end() nor retry_succeeded() is the end, the
+	                      * caller gives it back */
+	unsigned attempt;    /* the current one, from 1 */
+	enum reason ended;   /* why it ended, if it did */
+	bool at_once;        /* without a wait */
 	bool elsewhere;    /* the attempt is at a place that the rule names: what comes
 	                    * of it says nothing about the destination */
 	bool detour;       /* if the breaker refuses, there is another place to go to:

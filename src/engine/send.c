@@ -77,8 +77,10 @@ static LR_NOINLINE enum send_answer no_buffers(const struct engine_ops *ops, voi
 		return SEND_GIVE;
 	tell(&s, ops, ctx, f->t, so_far);
 	s.r.limit = f->limit;
+	s.r.turn = f->turn;
 	identity = ops->identity(ctx, f->fd);
 	again = retry_after(&s.r, e, f->error);
+	turns_give(f->turn);
 	note(so_far, &s.r);
 	/* Closed meanwhile: the number is another's. */
 	return again && ops->identity(ctx, f->fd) == identity ? SEND_AGAIN : SEND_GIVE;
@@ -153,7 +155,8 @@ static enum send_answer remake(const struct engine_ops *ops, void *ctx,
 	                             .began = so_far->began,
 	                             .limit = f->limit,
 	                             .identity = f->identity,
-	                             .replay = f->replay };
+	                             .replay = f->replay,
+	                             .turn = f->turn };
 	int64_t until = dur_add(so_far->began, f->t->policy->deadline);
 	int rc;
 

@@ -11,6 +11,7 @@
 
 #include "engine/ops.h"
 #include "state/peers.h"
+#include "state/turns.h"
 
 enum send_cause {
 	SEND_BROKEN = 0, /* the connection is over, and remakable */
@@ -30,6 +31,7 @@ struct send_failure {
 	const struct target *t;
 	uintptr_t thread;          /* that connected it */
 	int64_t limit;             /* ns, the socket's own time limit; DUR_NONE */
+	struct turn *turn;         /* as in struct retry; none is left in the end */
 };
 
 enum send_answer {

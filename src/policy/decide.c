@@ -67,6 +67,8 @@ const char *reason_name(enum reason r)
 		return "deadline";
 	case REASON_BUDGET:
 		return "budget";
+	case REASON_CONCURRENT:
+		return "concurrent";
 	case REASON_BREAKER:
 		return "breaker";
 	case REASON_HOLD:

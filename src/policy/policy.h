@@ -60,6 +60,10 @@ struct err_set {
 
 #define SCHEDULE_MAX 64
 
+/* So many calls of a process, to all its destinations, can be counted that are in a
+ * retry: see max_concurrent_retries. */
+#define CONCURRENT_MAX 4096
+
 /* Parts per million: no floating point runs inside the host. */
 #define PPM INT64_C(1000000)
 
@@ -126,7 +130,7 @@ struct policy {
 	struct budget budget;
 	struct breaker breaker;
 	bool coordinate;             /* policy/pace */
-	uint32_t max_concurrent_retries;
+	uint32_t max_concurrent_retries; /* 0: no limit */
 	bool carry;
 	int64_t carry_for;
 	enum layering layering;
@@ -209,6 +213,7 @@ enum reason {
 	REASON_ATTEMPTS,      /* max_attempts reached */
 	REASON_DEADLINE,      /* the next wait or attempt would pass it */
 	REASON_BUDGET,
+	REASON_CONCURRENT,    /* max_concurrent_retries other calls are in a retry */
 	REASON_BREAKER,
 	REASON_HOLD,          /* somebody asked to leave the destination alone */
 	REASON_LAYERED,       /* the program retries by itself */

@@ -20,6 +20,7 @@
 #include "preload/dial.h"
 #include "preload/gate.h"
 #include "preload/io.h"
+#include "preload/leaving.h"
 #include "preload/ops.h"
 #include "preload/probe.h"
 #include "preload/real.h"
@@ -98,17 +99,21 @@ static bool find_target(const struct io *io, struct target *t, enum proto proto)
 /* True: make the call again. */
 static bool ask(struct io *io, struct send_failure *f, const struct engine_ops *ops)
 {
+	struct turn turn = { .word = 0 };
 	struct signal_hold hold;
 	enum send_answer answer;
 	int error;
 
 	f->fd = io->fd;
+	f->turn = &turn;
 	f->limit = io_time_limit(io);
 	runtime_report();
 	/* What is left to the program's own waits holds signals by itself. */
 	if (f->blocking)
 		signal_hold(&hold);
+	LEAVING_PUSH(leave_turn, &turn);
 	answer = engine_send_failed(ops, &hold, f, &io->so_far, &error);
+	LEAVING_POP(0);
 	if (f->blocking)
 		signal_release(&hold);
 	if (answer == SEND_AGAIN)

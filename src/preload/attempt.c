@@ -11,6 +11,7 @@
 
 #include "base/sys.h"
 #include "preload/inject.h"
+#include "preload/leaving.h"
 #include "preload/probe.h"
 #include "preload/real.h"
 #include "state/fdtab.h"
@@ -113,26 +114,6 @@ static bool is_over(int fd, int rc, const struct sockaddr *sa, int64_t end)
 	return not_done(rc, sa) && end != DUR_NONE && !probe_nonblocking(fd) &&
 	       dur_add(sys_monotonic(), 10 * DUR_MS) >= end;
 }
-
-/*
- * libc's older pair of cleanup functions: unlike those of pthread_cleanup_push()
- * they run not only when the thread is cancelled but also when longjmp() leaves
- * the frame. (Who leaves it by other means, as setcontext(), leaves what the
- * functions would put back.)
- */
-#ifdef __GLIBC__
-void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
-                           void *arg);
-void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
-#define LEAVING_PUSH(routine, arg) \
-	struct _pthread_cleanup_buffer leaving; \
-	_pthread_cleanup_push(&leaving, routine, arg)
-#define LEAVING_POP(execute) _pthread_cleanup_pop(&leaving, execute)
-#else
-/* musl has one kind, and no longjmp() that runs it. */
-#define LEAVING_PUSH(routine, arg) pthread_cleanup_push(routine, arg)
-#define LEAVING_POP(execute) pthread_cleanup_pop(execute)
-#endif
 
 /* The program's own limit, which stands aside for ours. */
 struct send_limit {

@@ -10,6 +10,7 @@
 #include "state/replay.h"
 #include "state/shm.h"
 #include "state/tally.h"
+#include "state/turns.h"
 
 /* In rank order. None of them takes a lock or allocates: the child may have been
  * forked from a signal handler or a threaded program. */
@@ -19,6 +20,7 @@ static void child(void)
 	names_postfork_child();
 	replay_postfork_child();
 	tally_postfork_child();
+	turns_postfork_child();
 	shm_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();

@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "preload/dial.h"
 #include "preload/gate.h"
+#include "preload/leaving.h"
 #include "preload/ops.h"
 #include "preload/probe.h"
 #include "preload/real.h"
@@ -45,6 +46,7 @@ static void passed(const struct target *t, int error, enum reason reason)
 int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, socklen_t len,
                const struct target *t, const struct addr *aim, int64_t began, int error)
 {
+	struct turn turn = { .word = 0 };
 	struct connect_call call = { .fd = fd,
 	                             .sa = sa,
 	                             .len = len,
@@ -55,12 +57,14 @@ int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, 
 	                             .rule = t->rule,
 	                             .mode = t->mode,
 	                             .began = kernel_time_of(began),
-	                             .limit = probe_send_timeout(fd) };
-
+	                             .limit = probe_send_timeout(fd),
+	                             .turn = &turn };
 	struct signal_hold hold;
 
 	signal_hold(&hold);
+	LEAVING_PUSH(leave_turn, &turn);
 	error = engine_connect(ops, &hold, &call, error);
+	LEAVING_POP(0);
 	signal_release(&hold);
 	return error;
 }

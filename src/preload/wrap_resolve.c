@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "policy/match.h"
 #include "preload/inject.h"
+#include "preload/leaving.h"
 #include "preload/ops.h"
 #include "preload/places.h"
 #include "preload/real.h"
@@ -58,18 +59,21 @@ static LR_NOINLINE struct err drive(const struct request *q, const struct config
 		.op = OP_LOOKUP, .host = q->host, .port = q->port, .proto = q->proto
 	};
 	const struct rule *rule = match_rule(&c->set, &d);
+	struct turn turn = { .word = 0 };
 	struct lookup_call call = { .host = q->host,
 		                    .port = q->port,
 		                    .policy = rule ? rule->policy : runtime_default_policy(c),
 		                    .rule = rule,
 		                    .mode = runtime_mode(c),
 		                    .began = kernel_time_of(began),
-		                    .call = (void *)&q->again };
-
+		                    .call = (void *)&q->again,
+		                    .turn = &turn };
 	struct signal_hold hold;
 
 	signal_hold(&hold);
+	LEAVING_PUSH(leave_turn, &turn);
 	error = engine_lookup(&preload_ops, &hold, &call, error, sys_errno);
+	LEAVING_POP(0);
 	signal_release(&hold);
 	return error;
 }

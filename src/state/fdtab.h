@@ -33,6 +33,7 @@
 #include "base/compat.h"
 #include "policy/policy.h"
 #include "state/slot.h"
+#include "state/turns.h"
 
 #define FDTAB_CHUNK 256
 #define FDTAB_CHUNKS 4096
@@ -137,6 +138,7 @@ struct pending {
 	int64_t backoff_began;
 	int error;                    /* of the last failed attempt */
 	struct guard guard;           /* what others know; see engine/guard */
+	struct turn turn;             /* while it is in a retry: max_concurrent_retries */
 	bool parked;                  /* that it waits for others has been logged */
 };
 

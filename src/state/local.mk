@@ -15,5 +15,6 @@ src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/nam
 	src/state/tally.c src/state/tally.h \
 	src/state/tried.c src/state/tried.h \
 	src/state/said.c src/state/said.h \
+	src/state/turns.c src/state/turns.h \
 	src/state/literal.c src/state/literal.h \
 	src/state/fdtab_slot.c src/state/fdtab_slot.h src/state/fdtab_watch.c

@@ -36,6 +36,7 @@ enum tally {
 	TALLY_INJECTED,         /* attempts that were struck on purpose */
 	TALLY_PARKED,           /* attempts that had to wait for another's result */
 	TALLY_PROBES,           /* attempts that were made for all */
+	TALLY_CONCURRENT_REFUSED, /* ended with an error because of others in a retry */
 	TALLY_COUNT = 16        /* room */
 };
 

@@ -33,6 +33,8 @@ PRELOAD_TESTS = \
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
 	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
 	tests/preload/behind.pt tests/preload/clocks.pt
+PRELOAD_TESTS += tests/preload/turns.pt
+EXTRA_DIST += tests/preload/turns.env
 PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt tests/preload/wild.pt
 EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env tests/preload/wild.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
@@ -64,6 +66,11 @@ EXTRA_DIST += tests/preload/run.sh tests/preload/verdicts.sh tests/preload/bare.
 	tests/preload/resets.env tests/preload/resetev.env \
 	tests/preload/replay.env tests/preload/sends.env \
 	tests/preload/resetmore.env tests/preload/replaymid.env
+
+tests_preload_turns_pt_SOURCES = tests/preload/turns.c
+tests_preload_turns_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_turns_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_turns_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -50,6 +50,7 @@ UNIT_TESTS = \
 	tests/unit/test_overrides \
 	tests/unit/test_connect \
 	tests/unit/test_layers \
+	tests/unit/test_turns \
 	tests/unit/test_pending_guard \
 	tests/unit/test_guard \
 	tests/unit/test_guard_quiet \
@@ -266,6 +267,11 @@ tests_unit_test_pending_guard_SOURCES = tests/unit/test_pending_guard.c
 tests_unit_test_pending_guard_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pending_guard_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_pending_guard_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_turns_SOURCES = tests/unit/test_turns.c
+tests_unit_test_turns_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_turns_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_turns_LDADD = $(UNIT_ENGINE)
 
 tests_unit_test_layers_SOURCES = tests/unit/test_layers.c
 tests_unit_test_layers_CPPFLAGS = $(UNIT_CPPFLAGS)

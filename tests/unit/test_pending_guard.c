@@ -351,9 +351,83 @@ START_TEST(a_first_attempt_is_made_in_the_end)
 }
 END_TEST
 
+static void one_at_a_time(void)
+{
+	known();
+	turns_postfork_child();
+	p.max_concurrent_retries = 1;
+}
+
+START_TEST(another_in_a_retry_ends_it)
+{
+	one_at_a_time();
+	in_backoff(FD);
+	begin(LATE);
+	ck_assert_int_eq(fails(LATE, ECONNREFUSED), SIGHT_SHOW_ERROR);
+	assert_gave_up(REASON_CONCURRENT, ECONNREFUSED, 1);
+	ck_assert_uint_eq(counted(TALLY_CONCURRENT_REFUSED), 1);
+	assert_delivered_once(LATE, ECONNREFUSED);
+	/* An attempt counts like the wait before it. */
+	next_attempt();
+	begin(LATE);
+	ck_assert_int_eq(fails(LATE, ECONNREFUSED), SIGHT_SHOW_ERROR);
+	assert_delivered_once(LATE, ECONNREFUSED);
+	ck_assert_uint_eq(turns_taken(w.clock), 1);
+	closing(FD);
+	assert_over();
+}
+END_TEST
+
+/* Success, a failure for good, the last attempt, a close, a withdrawal, a raw close. */
+START_TEST(every_end_lets_another_in)
+{
+	for (unsigned end = 0; end < 6; end++) {
+		one_at_a_time();
+		p.max_attempts = end == 2 ? 2 : 5;
+		at_attempt(FD, 2);
+		ck_assert_uint_eq(turns_taken(w.clock), 1);
+		if (end == 0) {
+			ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+		} else if (end == 1) {
+			ck_assert_int_eq(fails(FD, EACCES), SIGHT_SHOW_ERROR);
+		} else if (end == 2) {
+			ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_SHOW);
+		} else if (end == 3) {
+			closing(FD);
+		} else if (end == 4) {
+			pending_withdraw(&world_ops, &w, FD);
+		} else {
+			ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+			w.identities[FD] = WORLD_OTHER;
+			ck_assert(!pending_hidden(&world_ops, &w, FD));
+		}
+		ck_assert_msg(turns_taken(w.clock) == 0, "end %u", end);
+		closing(FD);
+		assert_over();
+	}
+}
+END_TEST
+
+/* In the child the records are over, and so are the places. */
+START_TEST(a_child_is_in_no_retry)
+{
+	one_at_a_time();
+	in_backoff(FD);
+	fdtab_postfork_child();
+	turns_postfork_child();
+	ck_assert_uint_eq(turns_taken(w.clock), 0);
+	in_backoff(LATE);
+	closing(FD);
+	ck_assert_uint_eq(turns_taken(w.clock), 1);
+	closing(LATE);
+	assert_over();
+}
+END_TEST
+
 UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
           &the_breaker_opens_meanwhile, &a_breaker_without_retries,
           &a_failure_that_nobody_asks_for,
           &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_probe_is_over_at_once,
           &a_first_attempt_is_parked,
-          &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end)
+          &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end,
+          &another_in_a_retry_ends_it, &every_end_lets_another_in, &a_child_is_in_no_retry)

@@ -341,8 +341,37 @@ START_TEST(what_was_sent_goes_first)
 }
 END_TEST
 
+START_TEST(no_more_at_one_time_than_allowed)
+{
+	static const enum send_cause causes[] = { SEND_BROKEN, SEND_NO_BUFFERS };
+
+	for (unsigned i = 0; i < 2; i++) {
+		int with = i == 0 ? ECONNRESET : ENOBUFS;
+		struct turn mine = { .word = 0 };
+
+		begin_send(causes[i], with);
+		turns_postfork_child();
+		p.max_concurrent_retries = 1;
+		f.turn = &mine;
+		SCRIPT(0);
+		ck_assert_int_eq(failed(), SEND_AGAIN);
+		ck_assert_uint_eq(turns_taken(w.clock), 0);
+		/* Another connect to it is in a retry. */
+		in_backoff(LATE);
+		so_far.attempt = 0;
+		w.wait_count = 0;
+		ck_assert_int_eq(failed(), SEND_GIVE);
+		ck_assert_int_eq(error, with);
+		ck_assert_uint_eq(w.wait_count, 0);
+		ck_assert_int_eq(last_event()->reason, REASON_CONCURRENT);
+		closing(LATE);
+	}
+}
+END_TEST
+
 UNIT_MAIN("send", &a_broken_connection_is_made_again, &a_series_is_bounded,
           &the_error_is_the_last_real_one, &what_is_native, &no_buffers,
           &a_datagram_is_sent_once_more_at_once, &closed_while_it_is_made_again,
           &closed_during_an_attempt, &nobody_wants_it_any_more, &two_threads_make_it_again,
-          &errors_of_connect_alone, &attempts_are_bounded, &what_was_sent_goes_first)
+          &errors_of_connect_alone, &attempts_are_bounded, &what_was_sent_goes_first,
+          &no_more_at_one_time_than_allowed)

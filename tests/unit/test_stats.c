@@ -132,6 +132,7 @@ static struct slot *example(void)
 	s->tally[TALLY_GAVE_UP_STOPPING] = 3;
 	s->tally[TALLY_BUDGET_REFUSED] = 4;
 	s->tally[TALLY_BREAKER_REFUSED] = 5;
+	s->tally[TALLY_CONCURRENT_REFUSED] = 10;
 	s->tally[TALLY_GAVE_UP_OTHER] = 6;
 	s->tally[TALLY_NOT_RETRYABLE] = 7;
 	s->tally[TALLY_ABANDONED] = 9;
@@ -167,9 +168,9 @@ START_TEST(outcomes_add_up)
 	struct slot *s = example();
 
 	build();
-	ck_assert_uint_eq(stats_gave_up(&st.dests[0]), 15);
+	ck_assert_uint_eq(stats_gave_up(&st.dests[0]), 25);
 	ck_assert_uint_eq(stats_passed(&st.dests[0]), 13);
-	ck_assert_uint_eq(stats_first_ok(&st.dests[0]), 100 - 8 - 15 - 13 - 9);
+	ck_assert_uint_eq(stats_first_ok(&st.dests[0]), 100 - 8 - 25 - 13 - 9);
 	/* Who is counted before his calls are. */
 	s->tally[TALLY_CALLS] = 44;
 	build();
@@ -190,10 +191,10 @@ START_TEST(the_table_says_it)
 	text = written(write_table);
 	ck_assert(has_row(text, "DESTINATION POLICY CALLS OK-AT-ONCE RETRIES RECOVERED GAVE-UP "
 	                        "PASSED ABANDONED LAST-ERROR STATE"));
-	ck_assert(has_row(text, "db1:5432 default 100 55 30 8 15 13 9 ECONNREFUSED, 3s ago -"));
+	ck_assert(has_row(text, "db1:5432 default 100 45 30 8 25 13 9 ECONNREFUSED, 3s ago -"));
 	ck_assert(has_row(text, "lookup:db1:5432 default 0 0 0 0 0 0 0 EAI_AGAIN, 250ms ago held "
 	                        "for 12s"));
-	ck_assert(has_row(text, "db1:5432 default 1 2 4 5 3 7 6"));
+	ck_assert(has_row(text, "db1:5432 default 1 2 4 5 10 3 7 6"));
 	ck_assert(has_row(text, "db1:5432 default 0 5 0 0 0 0 2"));
 	ck_assert(has_row(text, "db1:5432 default 1 0 0 0 0 0 0 0 0 2"));
 	ck_assert_ptr_nonnull(strstr(text, "7 times there was no place left"));
@@ -209,9 +210,9 @@ START_TEST(json_says_it)
 	build();
 	text = written(write_json);
 	ck_assert_ptr_nonnull(strstr(text, "{\"destination\": \"db1:5432\", \"policy\": "
-	                                   "\"default\", \"calls\": 100, \"first_try_ok\": 55, "));
-	ck_assert_ptr_nonnull(strstr(text, "\"gave_up_stopping\": 3, \"passed_not_retryable\": 7, "
-	                                   "\"passed_other\": 6, "));
+	                                   "\"default\", \"calls\": 100, \"first_try_ok\": 45, "));
+	ck_assert_ptr_nonnull(strstr(text, "\"gave_up_concurrent\": 10, \"gave_up_stopping\": 3, "
+	                                   "\"passed_not_retryable\": 7, \"passed_other\": 6, "));
 	ck_assert_ptr_nonnull(strstr(text, "\"hold_left\": \"1500ms\", \"budget_left\": null, "
 	                                   "\"last_error\": \"ECONNREFUSED\", "
 	                                   "\"last_failure_ago\": \"3s\""));
@@ -227,6 +228,7 @@ START_TEST(prometheus_says_it)
 		"# TYPE libretry_calls_total counter",
 		"libretry_calls_total" OF "} 100",
 		"libretry_giveups_total" OF ",reason=\"attempts\"} 1",
+		"libretry_giveups_total" OF ",reason=\"concurrent\"} 10",
 		"libretry_giveups_total" OF ",reason=\"stopping\"} 3",
 		"libretry_passed_total" OF ",reason=\"not-retryable\"} 7",
 		"# TYPE libretry_attempts histogram",
