@@ -204,6 +204,23 @@ static void say_concurrent(struct out *o, const struct answer *a)
 		        a->q->op == OP_LOOKUP ? "look-ups" : "calls");
 }
 
+static void say_carry(struct out *o, const struct answer *a)
+{
+	const struct policy *p = a->policy;
+	bool used = p->carry && a->q->op != OP_SEND;
+	char time[32];
+	struct fmt f;
+
+	fmt_init(&f, time, sizeof(time));
+	fmt_dur_exact(&f, p->carry_for);
+	fmt_end(&f);
+	out_member_bool(o, "carry", used && acts(a));
+	out_member(o, "carry_for", time);
+	if (used && acts(a) && a->f.attempts > 1)
+		out_say(o, "carry: a call that fails within %s of the last failure here, in the same "
+		           "process, goes on at that one's last wait", time);
+}
+
 static void say_hold(struct out *o, const struct answer *a)
 {
 	bool heard = acts(a) &&
@@ -222,6 +239,7 @@ void explain_guards(struct out *o, const struct answer *a)
 	say_breaker(o, a);
 	say_coordinate(o, a);
 	say_concurrent(o, a);
+	say_carry(o, a);
 	say_layering(o, a);
 	say_hold(o, a);
 }

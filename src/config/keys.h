@@ -158,9 +158,8 @@ struct checked {
 	K(POLICY, coordinate, BOOL, policy, coordinate, 0, 1, 0, "false", 0) \
 	K(POLICY, max_concurrent_retries, COUNT, policy, max_concurrent_retries, 0, \
 	  CONCURRENT_MAX, 0, "0", 0) \
-	K(POLICY, carry, BOOL, policy, carry, 0, 1, 0, "false", KEY_NOT_YET) \
-	K(POLICY, carry_for, DURATION, policy, carry_for, KEY_MIN, KEY_MAX, 0, "10s", \
-	  KEY_NOT_YET) \
+	K(POLICY, carry, BOOL, policy, carry, 0, 1, 0, "false", 0) \
+	K(POLICY, carry_for, DURATION, policy, carry_for, KEY_MIN, KEY_MAX, 0, "10s", 0) \
 	K(POLICY, layering, CHOICE, policy, layering, 0, 0, choices_layering, "detect", 0) \
 	K(POLICY, address_walk, CHOICE, policy, address_walk, 0, 0, choices_walk, "detect", 0) \
 	K(POLICY, stale_dns, DURATION, policy, stale_dns, KEY_MIN, KEY_MAX, 0, "none", \

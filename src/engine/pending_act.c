@@ -160,6 +160,7 @@ void act_tell(struct story *s, const struct act *a, const struct target *t)
 	                       .attempt = p->attempt,
 	                       .waited = p->waited,
 	                       .previous_wait = p->previous_wait,
+	                       .carried = (uint16_t)p->carried,
 	                       .guard = (struct guard *)&p->guard,
 	                       .turn = (struct turn *)&p->turn,
 	                       .elsewhere = p->place > 0 || p->redirected,
@@ -243,6 +244,7 @@ static LR_NOINLINE bool decide_about(struct act *a, const struct target *t, int 
 		int64_t now = a->ops->now(a->ctx);
 
 		p->previous_wait = d.wait;
+		p->carried = s.r.carried;
 		p->error = error;
 		p->backoff_began = now;
 		atomic_store(&p->due, dur_add(now, d.wait));

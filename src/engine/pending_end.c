@@ -5,6 +5,7 @@
 
 #include "base/compat.h"
 #include "engine/pending_act.h"
+#include "state/carry.h"
 #include "state/habit.h"
 #include "state/tried.h"
 
@@ -23,8 +24,11 @@ static LR_NOINLINE void end_walk(const struct act *a)
 	socklen_t len;
 	const struct sockaddr *sa = pend_home(a->ref.p, &len);
 
-	if (a->ref.p->op == OP_CONNECT && addr_from_sockaddr(&addr, sa, len))
-		tried_success_at(&addr);
+	if (a->ref.p->op != OP_CONNECT || !addr_from_sockaddr(&addr, sa, len))
+		return;
+	tried_success_at(&addr);
+	if (carry_watching())
+		carry_succeeded(carry_key_addr(&addr));
 }
 
 LR_NOINLINE bool act_recovered(struct act *a)

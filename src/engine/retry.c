@@ -6,6 +6,7 @@
 #include "base/compat.h"
 #include "base/prng.h"
 #include "policy/decide.h"
+#include "state/carry.h"
 #include "state/layers.h"
 
 /* What the kernel takes for a connect that nothing else bounds. */
@@ -91,6 +92,39 @@ static LR_NOINLINE bool has_turn(const struct retry *r, int64_t now, int64_t wai
 	                  dur_add(until < end ? until : end, DUR_S));
 }
 
+/* A send goes on with the waits that its connection has had. */
+static bool is_carried(const struct retry *r)
+{
+	return r->policy->carry && r->mode == MODE_RETRY && !r->elsewhere && r->op != OP_SEND;
+}
+
+static uint64_t carry_key(const struct retry *r)
+{
+	return r->addr ? carry_key_addr(r->addr) : carry_key_name(r->dest);
+}
+
+static LR_NOINLINE void begin_carried(struct retry *r, int64_t now)
+{
+	unsigned step = carry_step(carry_key(r), now, &r->previous_wait);
+
+	r->carried = step > 0 ? (uint16_t)(step - 1) : 0;
+}
+
+/* A retry that is refused after this was no wait; that makes no difference to the next
+ * call, which begins there and not after it. */
+static LR_NOINLINE void carry_on(const struct retry *r, const struct decision *d, int64_t now)
+{
+	bool waits = d->verdict == VERDICT_RETRY;
+	unsigned step = r->attempt + r->carried - !waits;
+
+	/* What had no wait of its own is as far as it was. */
+	if (r->attempt == 1 && !waits && r->previous_wait > 0)
+		step++;
+	if (d->reason != REASON_NOT_RETRYABLE)
+		carry_failed(carry_key(r), step, waits ? d->wait : r->previous_wait,
+		             dur_add(now, r->policy->carry_for));
+}
+
 static bool is_counted(const struct retry *r)
 {
 	return r->turn && r->policy->max_concurrent_retries > 0 && r->mode == MODE_RETRY;
@@ -140,6 +174,8 @@ void retry_succeeded(const struct retry *r)
 	struct event e;
 
 	turns_give(r->turn);
+	if (is_carried(r))
+		carry_succeeded(carry_key(r));
 	/* Nobody was asked before the first attempt of a look-up. */
 	if (is_guarded(r) && r->op == OP_LOOKUP && guard_wants_first(r->policy))
 		guard_open(r->guard, &who);
@@ -151,6 +187,17 @@ void retry_succeeded(const struct retry *r)
 	e = event_of(r, EVENT_RECOVERED);
 	e.attempts = r->attempt;
 	r->ops->log(r->ctx, &e);
+}
+
+static struct progress progress_of(struct retry *r, int64_t now)
+{
+	if (r->attempt == 1 && is_carried(r))
+		begin_carried(r, now);
+	return (struct progress){ .attempt = r->attempt,
+		                  .elapsed = dur_sub(now, r->began),
+		                  .previous_wait = r->previous_wait,
+		                  .carried = r->carried,
+		                  .limit = r->limit };
 }
 
 /* What the other calls to the destination leave for a retry: REASON_NONE, or why there is
@@ -179,14 +226,13 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 	                           .sys_errno = sys_errno,
 	                           .unix_dest = r->addr && r->addr->family == AF_UNIX };
 	struct guarded who = guarded_by(r);
-	struct progress so_far = { .attempt = r->attempt,
-	                           .elapsed = dur_sub(now, r->began),
-	                           .previous_wait = r->previous_wait,
-	                           .limit = r->limit };
+	struct progress so_far = progress_of(r, now);
 
 	*d = decide(r->policy, &failure, &so_far, r->ops->random(r->ctx));
 	if (r->at_once)
 		d->wait = 0;
+	if (is_carried(r))
+		carry_on(r, d, now);
 	if (is_guarded(r))
 		guard_failed(r->guard, &who, error,
 		             !r->elsewhere && d->reason != REASON_NOT_RETRYABLE, now);

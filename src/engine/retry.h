@@ -33,6 +33,7 @@ struct retry {
 	                      * caller gives it back */
 	unsigned attempt;    /* the current one, from 1 */
 	enum reason ended;   /* why it ended, if it did */
+	uint16_t carried;    /* waits of calls before: state/carry */
 	bool at_once;        /* without a wait */
 	bool elsewhere;    /* the attempt is at a place that the rule names: what comes
 	                    * of it says nothing about the destination */

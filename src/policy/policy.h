@@ -244,6 +244,7 @@ struct progress {
 	unsigned attempt;      /* attempts made, >= 1 */
 	int64_t elapsed;       /* ns since the operation began, calls included */
 	int64_t previous_wait; /* ns, 0 before the first (decorrelated jitter) */
+	unsigned carried;      /* waits of calls before that the first one comes after */
 	int64_t limit;         /* ns, the program's own bound; DUR_NONE */
 };
 

@@ -22,6 +22,7 @@
 #include "preload/runtime.h"
 #include "preload/signal.h"
 #include "preload/target.h"
+#include "state/carry.h"
 #include "state/habit.h"
 #include "state/peers.h"
 #include "state/tally.h"
@@ -285,8 +286,11 @@ static LR_NOINLINE int tell_connected(int fd, const struct sockaddr *sa, socklen
 
 	if (habit_watching())
 		note_attempt(sa, len);
-	if (addr_from_sockaddr(&a, sa, len))
+	if (addr_from_sockaddr(&a, sa, len)) {
 		tried_success_at(&a);
+		if (carry_watching())
+			carry_succeeded(carry_key_addr(&a));
+	}
 	if (names_any_pending())
 		report_pending(fd, sa, len);
 	errno = saved;

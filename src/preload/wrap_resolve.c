@@ -20,6 +20,7 @@
 #include "preload/real.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
+#include "state/carry.h"
 #include "state/names.h"
 
 /* The port of <service> if it is a number; names are the resolver's business. */
@@ -183,12 +184,22 @@ static inline bool remember_literal(const char *node)
 	return lr_unlikely(addr_may_be_ip(node)) && remember_number(node);
 }
 
+static LR_NOINLINE void end_carried(const char *host, int port)
+{
+	char dest[DEST_TEXT_MAX];
+
+	dest_text(dest, sizeof(dest), host, NULL, port);
+	carry_succeeded(carry_key_name(dest));
+}
+
 static LR_NOINLINE void keep_gai(const char *node, const char *service,
                                  const struct addrinfo *list, unsigned gate)
 {
 	if (remember_literal(node))
 		return;
 	names_remember_answer(node, list, thread_key(), clock_at_entry());
+	if (lr_unlikely(carry_watching()))
+		end_carried(node, port_of(service));
 	if (is_chance(gate))
 		places_after_lookup(node, port_of(service));
 }
@@ -389,6 +400,8 @@ static void by_host(struct host_args *args)
 	resolve(&q, gate);
 	if (args->host && !remember_literal(args->name)) {
 		remember_hostent(args->name, args->host);
+		if (lr_unlikely(carry_watching()))
+			end_carried(args->name, -1);
 		if (is_chance(gate))
 			places_after_lookup(args->name, -1);
 	}

@@ -135,6 +135,7 @@ struct pending {
 	int64_t taken;                /* ns; its error was found gone; 0: was not */
 	int64_t waited;
 	int64_t previous_wait;
+	unsigned carried;             /* waits of calls before: state/carry */
 	int64_t backoff_began;
 	int error;                    /* of the last failed attempt */
 	struct guard guard;           /* what others know; see engine/guard */

@@ -16,5 +16,6 @@ src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/nam
 	src/state/tried.c src/state/tried.h \
 	src/state/said.c src/state/said.h \
 	src/state/turns.c src/state/turns.h \
+	src/state/carry.c src/state/carry.h \
 	src/state/literal.c src/state/literal.h \
 	src/state/fdtab_slot.c src/state/fdtab_slot.h src/state/fdtab_watch.c

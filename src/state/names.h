@@ -36,6 +36,7 @@ extern _Atomic uint32_t names_gate LR_HIDDEN;
 #define NAMES_PENDING UINT32_C(1) /* a recovery to be reported */
 #define NAMES_NOTED UINT32_C(2)   /* state/habit wants to know */
 #define NAMES_TRIED UINT32_C(4)   /* state/tried: a walk that it ends */
+#define NAMES_CARRIED UINT32_C(8) /* state/carry: a series that it ends */
 
 static inline bool names_watching(void)
 {

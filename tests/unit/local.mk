@@ -50,7 +50,7 @@ UNIT_TESTS = \
 	tests/unit/test_overrides \
 	tests/unit/test_connect \
 	tests/unit/test_layers \
-	tests/unit/test_turns \
+	tests/unit/test_turns tests/unit/test_carry \
 	tests/unit/test_pending_guard \
 	tests/unit/test_guard \
 	tests/unit/test_guard_quiet \
@@ -272,6 +272,11 @@ tests_unit_test_turns_SOURCES = tests/unit/test_turns.c
 tests_unit_test_turns_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_turns_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_turns_LDADD = $(UNIT_ENGINE)
+
+tests_unit_test_carry_SOURCES = tests/unit/test_carry.c
+tests_unit_test_carry_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_carry_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_carry_LDADD = $(UNIT_ENGINE)
 
 tests_unit_test_layers_SOURCES = tests/unit/test_layers.c
 tests_unit_test_layers_CPPFLAGS = $(UNIT_CPPFLAGS)
