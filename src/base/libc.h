@@ -31,6 +31,13 @@
 #define CLOSE_RANGE_UNSHARE (1U << 1)
 #endif
 
+/* freeaddrinfo() takes lists that were put together of several answers. */
+#ifdef __GLIBC__
+#define LIBC_JOINS_ANSWERS true
+#else
+#define LIBC_JOINS_ANSWERS false
+#endif
+
 /* No other thread exists. False where libc does not tell: in doubt there is one. */
 static inline bool libc_single_threaded(void)
 {

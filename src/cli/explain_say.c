@@ -6,8 +6,6 @@
 #include "cli/show.h"
 #include "cli/why.h"
 #include "config/diag.h"
-#include "config/keys.h"
-#include "policy/builtin.h"
 #include "policy/match.h"
 
 #define TEXT_MAX 2048
@@ -251,25 +249,19 @@ static void say_places(struct out *o, const struct answer *a)
 		           "that the rule does not hold for)");
 }
 
-/* Whatever else is set and not acted on. */
-static void say_idle(struct out *o, const struct policy *p)
+static void say_stale(struct out *o, const struct answer *a)
 {
-	const struct policy usual = builtin_default();
-	const struct key *k;
-	char text[TEXT_MAX];
+	int64_t oldest = a->policy->stale_dns;
+	char text[32];
 	struct fmt f;
 
 	fmt_init(&f, text, sizeof(text));
-	for (unsigned i = 0; (k = key_at(i)) != NULL; i++) {
-		if (k->place != PLACE_POLICY || !(k->flags & KEY_NOT_YET) || !k->size ||
-		    memcmp((const char *)p + k->offset, (const char *)&usual + k->offset,
-		           k->size) == 0)
-			continue;
-		diag_format(&f, f.len ? ", %s" : "%s", k->name);
-	}
+	fmt_dur_exact(&f, oldest);
 	fmt_end(&f);
-	if (text[0])
-		out_say(o, "set, and not acted on by this version: %s", text);
+	out_member(o, "stale_dns", oldest == DUR_NONE ? NULL : text);
+	if (oldest != DUR_NONE && a->q->op == OP_LOOKUP && a->mode == MODE_RETRY && !a->inert)
+		out_say(o, "stale_dns: getaddrinfo that ends with EAI_AGAIN answers with what this "
+		           "process was answered at most %s ago", text);
 }
 
 static void say_notes(struct out *o, const struct answer *a)
@@ -306,7 +298,7 @@ void explain_say(struct out *o, const struct answer *a)
 	say_error(o, a);
 	say_places(o, a);
 	explain_guards(o, a);
-	say_idle(o, a->policy);
+	say_stale(o, a);
 	say_notes(o, a);
 	say_tried(o, a);
 	show_environment(o, &a->env, a->rejected);

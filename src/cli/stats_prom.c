@@ -29,6 +29,8 @@ static const struct {
 	  TALLY_PARKED },
 	{ "libretry_probes_total", "Attempts made for all while a destination was down",
 	  TALLY_PROBES },
+	{ "libretry_stale_answers_total", "Look-ups that an old answer was handed out for",
+	  TALLY_STALE },
 };
 
 static const struct named_tally {

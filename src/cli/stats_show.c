@@ -130,6 +130,7 @@ static const struct out_column columns[] = {
 	{ "injected", NULL },
 	{ "parked", NULL },
 	{ "probes", NULL },
+	{ "stale", NULL },
 	{ "breaker", NULL },
 	{ "breaker_open_for", NULL },
 	{ "pace", NULL },
@@ -165,7 +166,7 @@ static void row(struct out *o, const struct stats_dest *d)
 		TALLY_GAVE_UP_ATTEMPTS, TALLY_GAVE_UP_DEADLINE, TALLY_BUDGET_REFUSED,
 		TALLY_BREAKER_REFUSED, TALLY_CONCURRENT_REFUSED, TALLY_GAVE_UP_STOPPING,
 		TALLY_NOT_RETRYABLE, TALLY_GAVE_UP_OTHER, TALLY_INJECTED, TALLY_PARKED,
-		TALLY_PROBES
+		TALLY_PROBES, TALLY_STALE
 	};
 	char number[24];
 
@@ -239,13 +240,14 @@ static void others(struct out *o, const struct stats *st)
 {
 	static const struct out_column heads[] = {
 		{ NULL, "DESTINATION" }, { NULL, "POLICY" }, { NULL, "PROBES" },
-		{ NULL, "PARKED" }, { NULL, "INJECTED" }
+		{ NULL, "PARKED" }, { NULL, "INJECTED" }, { NULL, "STALE" }
 	};
-	static const enum tally tallies[] = { TALLY_PROBES, TALLY_PARKED, TALLY_INJECTED };
+	static const enum tally tallies[] = { TALLY_PROBES, TALLY_PARKED, TALLY_INJECTED,
+		                              TALLY_STALE };
 
 	_Static_assert(ARRAY_LEN(heads) == ARRAY_LEN(tallies) + 2, "a heading for each");
 	some(o, st, "Attempts made for all, how often others waited for one, attempts struck on "
-	            "purpose:", heads, tallies, ARRAY_LEN(tallies));
+	            "purpose, old answers handed out:", heads, tallies, ARRAY_LEN(tallies));
 }
 
 static bool all_zero(const uint64_t *n, size_t size)

@@ -163,7 +163,7 @@ struct checked {
 	K(POLICY, layering, CHOICE, policy, layering, 0, 0, choices_layering, "detect", 0) \
 	K(POLICY, address_walk, CHOICE, policy, address_walk, 0, 0, choices_walk, "detect", 0) \
 	K(POLICY, stale_dns, DURATION, policy, stale_dns, KEY_MIN, KEY_MAX, 0, "none", \
-	  KEY_NONE | KEY_NOT_YET) \
+	  KEY_NONE) \
 	G(POLICY, socket, GROUP, "", 0) \
 	K(SOCKET, syn_count, COUNT, policy, socket.syn_count, 0, 255, 0, "0", 0) \
 	K(SOCKET, user_timeout, DURATION, policy, socket.user_timeout, DUR_MS, KEY_MAX, \

@@ -477,6 +477,12 @@ void guard_injected(const struct guarded *who)
 		tally(&g, TALLY_INJECTED);
 }
 
+void guard_stale(const struct guard *g)
+{
+	if (guard_is_open(g))
+		tally(g, TALLY_STALE);
+}
+
 struct err guard_last_error(const struct guard *g, const struct guarded *who)
 {
 	struct err e = { who->op == OP_LOOKUP ? ERR_EAI : ERR_ERRNO, 0 };

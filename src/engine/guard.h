@@ -93,6 +93,9 @@ void guard_left(struct guard *g);
 /* An attempt of <who> was struck on purpose. */
 void guard_injected(const struct guarded *who);
 
+/* An old answer was handed out for the look-up. */
+void guard_stale(const struct guard *g);
+
 /* The error of the last failure that anybody saw, for a call that is refused: .code 0
  * if there is none. */
 struct err guard_last_error(const struct guard *g, const struct guarded *who);

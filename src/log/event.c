@@ -23,6 +23,7 @@ static const struct {
 	[EVENT_PARKED] = { "parked", LOG_INFO_LEVEL },
 	[EVENT_LAYERING] = { "layering", LOG_WARN_LEVEL },
 	[EVENT_GAVE_UP] = { "gave-up", LOG_ERROR_LEVEL },
+	[EVENT_STALE] = { "stale", LOG_WARN_LEVEL },
 	[EVENT_ABANDONED] = { "abandoned", LOG_INFO_LEVEL },
 	[EVENT_STOPPING] = { "stopping", LOG_INFO_LEVEL },
 	[EVENT_SUPPRESSED] = { "suppressed", LOG_WARN_LEVEL },

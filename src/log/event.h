@@ -21,6 +21,7 @@ enum event_kind {
 	EVENT_PARKED,      /* INFO  waits for another attempt, or for an end of a hold */
 	EVENT_LAYERING,    /* WARN  the program retries by itself */
 	EVENT_GAVE_UP,     /* ERROR */
+	EVENT_STALE,       /* WARN  after that: an old answer to the look-up is handed out */
 	EVENT_ABANDONED,   /* INFO  the program closed the descriptor */
 	EVENT_STOPPING,    /* INFO  a stop signal was caught */
 	EVENT_SUPPRESSED,  /* WARN  lines held back by the flood protection */
@@ -47,6 +48,7 @@ struct event {
 	int64_t left;              /* ns of the deadline; DUR_NONE = none */
 	int64_t waited;            /* ns, recovered and gave-up */
 	int64_t delay;             /* ns, injected; 0: none */
+	int64_t age;               /* ns, stale */
 	uint32_t short_write;      /* bytes, injected; 0: none */
 	bool reset;                /* injected */
 	const char *policy;        /* name */

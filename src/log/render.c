@@ -36,7 +36,8 @@ enum {
 	F_MESSAGE = 1 << 10,
 	F_OP = 1 << 11,
 	F_FAULT = 1 << 12,
-	F_TO = 1 << 13
+	F_TO = 1 << 13,
+	F_AGE = 1 << 14
 };
 
 /* Which fields a kind has; their order is that of put_fields(). */
@@ -52,6 +53,7 @@ static const unsigned fields[EVENT_KINDS] = {
 	[EVENT_PARKED] = F_OP | F_DEST | F_REASON | F_POLICY,
 	[EVENT_LAYERING] = F_OP | F_DEST | F_ATTEMPTS | F_REASON | F_POLICY,
 	[EVENT_GAVE_UP] = F_OP | F_DEST | F_ATTEMPTS | F_ERROR | F_REASON | F_WAITED | F_POLICY,
+	[EVENT_STALE] = F_OP | F_DEST | F_ERROR | F_AGE | F_POLICY,
 	[EVENT_ABANDONED] = F_OP | F_DEST | F_ATTEMPTS | F_WAITED | F_POLICY,
 	[EVENT_STOPPING] = F_SIGNAL,
 	[EVENT_SUPPRESSED] = F_DEST | F_LINES,
@@ -299,6 +301,8 @@ static void put_fields(const struct writer *w, const struct event *e, unsigned h
 	}
 	if (has & F_FAULT)
 		put_fault(w, e);
+	if (has & F_AGE)
+		put_duration(w, "age", e->age);
 	if (has & F_WAITED)
 		put_duration(w, "waited", e->waited);
 	if (has & F_POLICY) {

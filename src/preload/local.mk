@@ -3,6 +3,7 @@
 preloaddir = $(libdir)
 preload_PROGRAMS = libretry.so
 libretry_so_SOURCES = \
+	src/preload/stale.c src/preload/stale.h \
 	src/preload/attempt.c src/preload/attempt.h src/preload/leaving.h \
 	src/preload/again.c src/preload/io.h \
 	src/preload/configure.c src/preload/configure.h \

@@ -20,6 +20,7 @@
 #include "preload/real.h"
 #include "preload/runtime.h"
 #include "preload/signal.h"
+#include "preload/stale.h"
 #include "state/carry.h"
 #include "state/names.h"
 
@@ -51,6 +52,7 @@ struct request {
 	int port;
 	enum proto proto;
 	struct lookup_again again;
+	bool (*stale)(void *again, int64_t oldest, int64_t *age); /* see engine/resolve.h */
 };
 
 static LR_NOINLINE struct err drive(const struct request *q, const struct config *c,
@@ -68,6 +70,7 @@ static LR_NOINLINE struct err drive(const struct request *q, const struct config
 		                    .mode = runtime_mode(c),
 		                    .began = kernel_time_of(began),
 		                    .call = (void *)&q->again,
+		                    .stale = q->stale,
 		                    .turn = &turn };
 	struct signal_hold hold;
 
@@ -142,6 +145,7 @@ struct gai_args {
 	const char *service;
 	const struct addrinfo *hints;
 	struct addrinfo **res;
+	bool stale; /* what is in *res is of before, and not to be remembered again */
 };
 
 static enum proto proto_of(const struct addrinfo *hints)
@@ -163,6 +167,14 @@ static struct err make_gai(void *args, int *sys_errno)
 	rc = real.getaddrinfo(a->node, a->service, a->hints, a->res);
 	*sys_errno = errno;
 	return (struct err){ ERR_EAI, rc };
+}
+
+static bool stale_gai(void *again, int64_t oldest, int64_t *age)
+{
+	struct gai_args *a = ((struct lookup_again *)again)->args;
+
+	a->stale = stale_answer(a->node, a->service, a->hints, oldest, a->res, age);
+	return a->stale;
 }
 
 /* The answer is what was asked with; the connect that follows is to no name. */
@@ -209,7 +221,8 @@ static struct request gai_request(struct gai_args *a)
 	return (struct request){ .host = a->node,
 		                 .port = port_of(a->service),
 		                 .proto = proto_of(a->hints),
-		                 .again = { make_gai, a } };
+		                 .again = { make_gai, a },
+		                 .stale = stale_gai };
 }
 
 static LR_NOINLINE int gai_gated(struct gai_args *a)
@@ -229,7 +242,7 @@ static LR_NOINLINE int gai_gated(struct gai_args *a)
 	}
 	q = gai_request(a);
 	e = resolve(&q, gate);
-	if (e.code == 0)
+	if (e.code == 0 && !a->stale)
 		keep_gai(a->node, a->service, *a->res, gate);
 	return e.code;
 }
@@ -239,7 +252,7 @@ static LR_NOINLINE int gai_failed(struct gai_args *a, int64_t began, int rc, int
 	struct request q = gai_request(a);
 	struct err e = failed(&q, began, (struct err){ ERR_EAI, rc }, errno, entry_errno);
 
-	if (e.code == 0)
+	if (e.code == 0 && !a->stale)
 		keep_gai(a->node, a->service, *a->res, 0);
 	return e.code;
 }
@@ -247,7 +260,7 @@ static LR_NOINLINE int gai_failed(struct gai_args *a, int64_t began, int rc, int
 static LR_NOINLINE int gai_ungated(const char *node, const char *service,
                                    const struct addrinfo *hints, struct addrinfo **res)
 {
-	struct gai_args args = { node, service, hints, res };
+	struct gai_args args = { node, service, hints, res, false };
 
 	return gai_gated(&args);
 }
@@ -271,7 +284,7 @@ LR_NO_CANARY int wrap_getaddrinfo(const char *node, const char *service,
 	int rc = real.getaddrinfo(kept_node, kept_service, kept_hints, kept_res);
 
 	if (lr_unlikely(rc != 0)) {
-		struct gai_args args = { kept_node, kept_service, kept_hints, kept_res };
+		struct gai_args args = { kept_node, kept_service, kept_hints, kept_res, false };
 
 		return gai_failed(&args, entry_ns(&began), rc, kept_entry_errno);
 	}

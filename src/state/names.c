@@ -207,8 +207,14 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
 	return *attempts > 0;
 }
 
-/* The newest look-up of <name> with an address of <family>; NULL if there is none. */
-static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
+static bool is_of(const struct name_ip *ip, int family)
+{
+	return family == AF_UNSPEC || ip->family == family;
+}
+
+/* The newest look-up of <name> with an address of <family>, <ours> too; NULL if there is
+ * none. */
+static LR_NOINLINE struct slot *newest_of(const char *name, int family, bool ours)
 {
 	union payload_words copy;
 	struct slot *newest = NULL;
@@ -218,10 +224,11 @@ static LR_NOINLINE struct slot *newest_of(const char *name, uint8_t family)
 		bool has = false;
 
 		if (!names_copy(&names_kept.slots[i], &copy) || copy.p.id < id ||
+		    (!ours && copy.p.thread == NAMES_OURS) ||
 		    strcasecmp(copy.p.name, name) != 0)
 			continue;
 		for (unsigned j = 0; j < copy.p.list.count && j < NAMES_ADDRS; j++)
-			has |= copy.p.list.ips[j].family == family;
+			has |= is_of(&copy.p.list.ips[j], family);
 		if (!has)
 			continue;
 		newest = &names_kept.slots[i];
@@ -237,7 +244,7 @@ unsigned names_addresses(const char *name, struct name_ip *ips, int64_t *at)
 	unsigned count = 0;
 
 	for (unsigned f = 0; f < 2; f++) {
-		struct slot *s = newest_of(name, families[f]);
+		struct slot *s = newest_of(name, families[f], true);
 		unsigned before = count;
 
 		if (!s || !names_copy(s, &copy))
@@ -248,6 +255,21 @@ unsigned names_addresses(const char *name, struct name_ip *ips, int64_t *at)
 		if (count > before && (before == 0 || copy.p.at < *at))
 			*at = copy.p.at;
 	}
+	return count;
+}
+
+unsigned names_recall(const char *name, int family, struct name_ip *ips, int64_t *at)
+{
+	struct slot *s = newest_of(name, family, false);
+	union payload_words copy;
+	unsigned count = 0;
+
+	if (!s || !names_copy(s, &copy) || strcasecmp(copy.p.name, name) != 0)
+		return 0;
+	for (unsigned i = 0; i < copy.p.list.count && i < NAMES_ADDRS; i++)
+		if (is_of(&copy.p.list.ips[i], family))
+			ips[count++] = copy.p.list.ips[i];
+	*at = copy.p.at;
 	return count;
 }
 

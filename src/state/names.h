@@ -145,6 +145,11 @@ bool names_take_pending(const struct name_entry *e, uint16_t port, unsigned *att
  * the older of them was. */
 unsigned names_addresses(const char *name, struct name_ip *ips, int64_t *at);
 
+/* What the newest look-up of the program's of <name> with an address of <family>
+ * (AF_UNSPEC: any) has answered, those of the family in its order, to <ips>, room for
+ * NAMES_ADDRS: how many of them are known in full. *at: when that was. */
+unsigned names_recall(const char *name, int family, struct name_ip *ips, int64_t *at);
+
 /* All look-ups of the program's that answered with <a>, in no order: start with
  * *at = 0, until false. */
 bool names_next(unsigned *at, const struct addr *a, struct name_entry *e);

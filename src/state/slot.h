@@ -37,7 +37,8 @@ enum tally {
 	TALLY_PARKED,           /* attempts that had to wait for another's result */
 	TALLY_PROBES,           /* attempts that were made for all */
 	TALLY_CONCURRENT_REFUSED, /* ended with an error because of others in a retry */
-	TALLY_COUNT = 16        /* room */
+	TALLY_STALE,            /* look-ups that an old answer was handed out for */
+	TALLY_COUNT = 16        /* room; none is left */
 };
 
 /* Calls by attempts: 1 (of failed ones only), 2, 3, 4, 5, 6-10, 11 and more. */

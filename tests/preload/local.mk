@@ -33,8 +33,8 @@ PRELOAD_TESTS = \
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
 	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
 	tests/preload/behind.pt tests/preload/clocks.pt
-PRELOAD_TESTS += tests/preload/turns.pt tests/preload/carry.pt
-EXTRA_DIST += tests/preload/turns.env tests/preload/carry.env
+PRELOAD_TESTS += tests/preload/turns.pt tests/preload/carry.pt tests/preload/stale.pt
+EXTRA_DIST += tests/preload/turns.env tests/preload/carry.env tests/preload/stale.env
 PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt tests/preload/wild.pt
 EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env tests/preload/wild.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
@@ -76,6 +76,11 @@ tests_preload_carry_pt_SOURCES = tests/preload/carry.c
 tests_preload_carry_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_carry_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_carry_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_stale_pt_SOURCES = tests/preload/stale.c
+tests_preload_stale_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_stale_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_stale_pt_LDADD = $(CHECK_LIBS) -lpthread
 
 tests_preload_connect_pt_SOURCES = tests/preload/connect.c
 tests_preload_connect_pt_CPPFLAGS = $(UNIT_CPPFLAGS)

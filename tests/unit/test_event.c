@@ -26,6 +26,7 @@ START_TEST(kinds_have_names_and_levels)
 		{ EVENT_STOPPING, "stopping", LOG_INFO_LEVEL },
 		{ EVENT_SUPPRESSED, "suppressed", LOG_WARN_LEVEL },
 		{ EVENT_PASSED, "passed", LOG_DEBUG_LEVEL },
+		{ EVENT_STALE, "stale", LOG_WARN_LEVEL },
 		{ EVENT_INJECTED, "injected", LOG_WARN_LEVEL },
 		{ EVENT_PARKED, "parked", LOG_INFO_LEVEL },
 		{ EVENT_LAYERING, "layering", LOG_WARN_LEVEL },

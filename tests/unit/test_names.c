@@ -211,6 +211,38 @@ START_TEST(addresses_and_their_age)
 }
 END_TEST
 
+START_TEST(what_can_be_answered_again)
+{
+	struct name_list both = { .count = 2,
+		                  .ips = { { .family = AF_INET6, .ip = { [15] = 1 } },
+		                           v4(127, 0, 0, 1) } };
+	struct name_list four = { .count = 2, .ips = { v4(127, 0, 0, 3), v4(127, 0, 0, 2) } };
+	struct name_ip ips[NAMES_ADDRS];
+	int64_t at = -1;
+
+	names_reset();
+	ck_assert_uint_eq(names_recall("db", AF_UNSPEC, ips, &at), 0);
+	ck_assert_int_eq(at, -1);
+	names_remember("db", &both, 1, 100);
+	ck_assert_uint_eq(names_recall("DB", AF_UNSPEC, ips, &at), 2);
+	ck_assert_int_eq(at, 100);
+	ck_assert_int_eq(ips[0].family, AF_INET6);
+	ck_assert_uint_eq(names_recall("db", AF_INET, ips, &at), 1);
+	ck_assert_uint_eq(ips[0].ip[3], 1);
+	/* The newest that has some, of whatever thread; but not our own look-ups. */
+	names_remember("db", &four, 2, 100 + 2 * NAMES_ROUND);
+	ck_assert_uint_eq(names_recall("db", AF_INET, ips, &at), 2);
+	ck_assert_uint_eq(ips[0].ip[3], 3);
+	ck_assert_uint_eq(ips[1].ip[3], 2);
+	ck_assert_int_eq(at, 100 + 2 * NAMES_ROUND);
+	ck_assert_uint_eq(names_recall("db", AF_INET6, ips, &at), 1);
+	ck_assert_int_eq(at, 100);
+	names_remember("db", &both, NAMES_OURS, 100 + 9 * NAMES_ROUND);
+	ck_assert_uint_eq(names_recall("db", AF_INET, ips, &at), 2);
+	ck_assert_int_eq(at, 100 + 2 * NAMES_ROUND);
+}
+END_TEST
+
 START_TEST(one_slot_per_name_thread_and_families)
 {
 	struct name_ip six = { .family = AF_INET6, .ip = { [15] = 1 } };
@@ -438,6 +470,6 @@ END_TEST
 
 UNIT_MAIN("names", &remembers_and_finds, &newest_wins_own_thread_first, &bounded,
           &long_lists, &families_looked_up_apart, &literals, &addresses_and_their_age,
-          &the_same_again, &the_newest_again, &the_same_after_the_other_family,
+          &what_can_be_answered_again, &the_same_again, &the_newest_again, &the_same_after_the_other_family,
           &one_slot_per_name_thread_and_families, &exhausted_and_pending,
           &threads_see_whole_entries)

@@ -134,6 +134,93 @@ START_TEST(destination_text)
 }
 END_TEST
 
+static int64_t asked_for;
+static int64_t known_age; /* -1: nothing is remembered */
+
+static bool remembered(void *again, int64_t oldest, int64_t *age)
+{
+	ck_assert_ptr_eq(again, &known_age);
+	asked_for = oldest;
+	*age = known_age;
+	return known_age >= 0 && known_age <= oldest;
+}
+
+static void stale(int64_t age)
+{
+	setup(ERR_EAI);
+	w.remembers = true;
+	known_age = age;
+	asked_for = -1;
+	p.stale_dns = 60 * DUR_S;
+	p.max_attempts = 2;
+	call.call = &known_age;
+	call.stale = remembered;
+	w.results[0] = EAI_AGAIN;
+	w.result_count = 1;
+}
+
+START_TEST(an_old_answer_stands_in)
+{
+	const struct event *e;
+
+	stale(7 * DUR_S);
+	ck_assert_int_eq(run().code, 0);
+	ck_assert_uint_eq(w.calls, 2);
+	ck_assert_int_eq(asked_for, 60 * DUR_S);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
+	e = &w.events[w.event_count - 1];
+	ck_assert_int_eq(e->kind, EVENT_STALE);
+	ck_assert_int_eq(e->age, 7 * DUR_S);
+	ck_assert_int_eq(e->error.code, EAI_AGAIN);
+	ck_assert_int_eq(e->op, OP_LOOKUP);
+	ck_assert_uint_eq(atomic_load(&w.slot.tally[TALLY_STALE]), 1);
+	ck_assert_uint_eq(atomic_load(&w.slot.tally[TALLY_GAVE_UP_ATTEMPTS]), 1);
+	/* With retrying off, too. */
+	stale(7 * DUR_S);
+	p.max_attempts = 1;
+	ck_assert_int_eq(run().code, 0);
+}
+END_TEST
+
+START_TEST(where_none_does)
+{
+	stale(61 * DUR_S);
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	stale(-1);
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_uint_eq(world_count(&w, EVENT_STALE), 0);
+	/* Nobody is asked: the key, another error, a signal, who observes. */
+	stale(0);
+	p.stale_dns = DUR_NONE;
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_int_eq(asked_for, -1);
+	stale(0);
+	w.results[0] = EAI_NONAME;
+	ck_assert_int_eq(run().code, EAI_NONAME);
+	ck_assert_int_eq(asked_for, -1);
+	stale(0);
+	w.wake_at = 1;
+	w.wake = WAKE_INTERRUPTED;
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_int_eq(asked_for, -1);
+	stale(0);
+	w.stop = true;
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_int_eq(asked_for, -1);
+	stale(0);
+	call.mode = MODE_OBSERVE;
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_int_eq(asked_for, -1);
+	/* gethostbyname() has nothing of the kind. */
+	stale(0);
+	call.stale = NULL;
+	ck_assert_int_eq(run().code, EAI_AGAIN);
+	ck_assert_uint_eq(world_count(&w, EVENT_STALE), 0);
+}
+END_TEST
+
 UNIT_MAIN("resolve", &temporary_failures_are_repeated, &missing_names_fail_at_once_unless_listed,
           &gethostbyname_codes, &system_errors_go_by_errno, &slow_calls_use_up_the_deadline,
-          &destination_text)
+          &destination_text,
+          &an_old_answer_stands_in, &where_none_does)
