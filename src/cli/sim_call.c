@@ -5,6 +5,7 @@
 
 #include "cli/sim.h"
 #include "engine/connect.h"
+#include "state/carry.h"
 
 /* The world has one socket, and it stays the same one. */
 #define SOCKET 1
@@ -114,6 +115,9 @@ int sim_call(struct sim_call *call)
 	                                .limit = DUR_NONE };
 	int error;
 
+	/* Each is the first of a process of its own. */
+	if (call->policy->carry)
+		carry_reset();
 	call->attempts = 0;
 	call->waited = 0;
 	/* As in a program: the first attempt is its own, unless the policy bounds it. */

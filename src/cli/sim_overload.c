@@ -370,6 +370,8 @@ static bool prepare(struct world *w, const struct sim_overload *o)
 {
 	w->policy = *o->policy;
 	w->policy.layering = LAYERING_IGNORE;
+	/* The clients are processes, all of them in this one. */
+	w->policy.carry = false;
 	w->clock.random = sim_stream(o->seed, SIM_STREAM_JITTER, 0);
 	w->arrivals = sim_stream(o->seed, SIM_STREAM_WORLD, 0);
 	w->service = (int64_t)((double)DUR_S / o->capacity);

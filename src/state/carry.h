@@ -40,6 +40,7 @@ unsigned carry_step(uint64_t key, int64_t now, int64_t *wait);
 /* A call succeeded. */
 void carry_succeeded(uint64_t key);
 
-void carry_reset(void); /* tests */
+/* As in a process that has just begun: for tests, and simulated ones. */
+void carry_reset(void);
 
 #endif

@@ -112,7 +112,8 @@ static bool has_op(enum event_kind k)
 
 static bool has_error(enum event_kind k)
 {
-	return has_attempt(k) || k == EVENT_GAVE_UP || k == EVENT_PASSED || k == EVENT_INJECTED;
+	return has_attempt(k) || k == EVENT_GAVE_UP || k == EVENT_PASSED || k == EVENT_INJECTED ||
+	       k == EVENT_STALE;
 }
 
 /* What may have been rounded: 112.000007 ms are "112ms". */
