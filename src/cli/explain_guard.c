@@ -217,8 +217,8 @@ static void say_carry(struct out *o, const struct answer *a)
 	out_member_bool(o, "carry", used && acts(a));
 	out_member(o, "carry_for", time);
 	if (used && acts(a) && a->f.attempts > 1)
-		out_say(o, "carry: a call that fails within %s of the last failure here, in the same "
-		           "process, goes on at that one's last wait", time);
+		out_say(o, "carry: a call that fails within %s of the last failure here, in the "
+		           "same process, goes on at that one's last wait", time);
 }
 
 static void say_hold(struct out *o, const struct answer *a)
