@@ -111,7 +111,7 @@ static bool ask(struct io *io, struct send_failure *f, const struct engine_ops *
 	/* What is left to the program's own waits holds signals by itself. */
 	if (f->blocking)
 		signal_hold(&hold);
-	LEAVING_PUSH(leave_turn, &turn);
+	LEAVING_PUSH_IF(leaves_turn(f->t->policy), leave_turn, &turn);
 	answer = engine_send_failed(ops, &hold, f, &io->so_far, &error);
 	LEAVING_POP(0);
 	if (f->blocking)

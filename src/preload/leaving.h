@@ -6,27 +6,44 @@
 
 #include <pthread.h>
 
+#include "policy/policy.h"
 #include "state/turns.h"
 
 /*
  * libc's older pair of cleanup functions: unlike those of pthread_cleanup_push()
  * they run not only when the thread is cancelled but also when longjmp() leaves
- * the frame. (Who leaves it by other means, as setcontext(), leaves what the
- * functions would put back.)
+ * the frame. Who leaves it by other means, as setcontext(), leaves what the
+ * functions would put back, and libc with a list that leads to a frame which is no more:
+ * so they are only where something has to be put back.
  */
 #ifdef __GLIBC__
-void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
-                           void *arg);
-void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
-#define LEAVING_PUSH(routine, arg) \
-	struct _pthread_cleanup_buffer leaving; \
-	_pthread_cleanup_push(&leaving, routine, arg)
-#define LEAVING_POP(execute) _pthread_cleanup_pop(&leaving, execute)
+typedef struct _pthread_cleanup_buffer leaving_buffer;
+void _pthread_cleanup_push(leaving_buffer *buffer, void (*routine)(void *), void *arg);
+void _pthread_cleanup_pop(leaving_buffer *buffer, int execute);
+#define LEAVING_BY_JUMPS true
 #else
 /* musl has one kind, and no longjmp() that runs it. */
-#define LEAVING_PUSH(routine, arg) pthread_cleanup_push(routine, arg)
-#define LEAVING_POP(execute) pthread_cleanup_pop(execute)
+typedef struct __ptcb leaving_buffer;
+#define LEAVING_BY_JUMPS false
 #endif
+
+#define LEAVING_PUSH_IF(wanted, routine, arg) \
+	leaving_buffer leaving; \
+	const bool leaves = (wanted); \
+	if (leaves) \
+		_pthread_cleanup_push(&leaving, routine, arg)
+#define LEAVING_PUSH(routine, arg) LEAVING_PUSH_IF(true, routine, arg)
+#define LEAVING_POP(execute) \
+	do { \
+		if (leaves) \
+			_pthread_cleanup_pop(&leaving, execute); \
+	} while (0)
+
+/* A place that is not given back is free when its time is over. */
+static inline bool leaves_turn(const struct policy *p)
+{
+	return LEAVING_BY_JUMPS && p->max_concurrent_retries > 0;
+}
 
 /* Of a struct turn: it is anybody's now. */
 static inline void leave_turn(void *turn)

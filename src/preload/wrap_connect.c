@@ -63,7 +63,7 @@ int dial_drive(const struct engine_ops *ops, int fd, const struct sockaddr *sa, 
 	struct signal_hold hold;
 
 	signal_hold(&hold);
-	LEAVING_PUSH(leave_turn, &turn);
+	LEAVING_PUSH_IF(leaves_turn(call.policy), leave_turn, &turn);
 	error = engine_connect(ops, &hold, &call, error);
 	LEAVING_POP(0);
 	signal_release(&hold);

@@ -75,7 +75,7 @@ static LR_NOINLINE struct err drive(const struct request *q, const struct config
 	struct signal_hold hold;
 
 	signal_hold(&hold);
-	LEAVING_PUSH(leave_turn, &turn);
+	LEAVING_PUSH_IF(leaves_turn(call.policy), leave_turn, &turn);
 	error = engine_lookup(&preload_ops, &hold, &call, error, sys_errno);
 	LEAVING_POP(0);
 	signal_release(&hold);
