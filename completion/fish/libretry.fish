@@ -137,6 +137,7 @@ complete -c libretry -n '__libretry_is simulate' -l seed -x -d 'The first of the
 complete -c libretry -n '__libretry_is simulate' -l json -d 'One JSON array instead of tables'
 complete -c libretry -n '__libretry_is simulate' -l svg -r -F -d 'Draw the results'
 complete -c libretry -n '__libretry_is simulate' -s h -l help -d 'Print the options'
+complete -c libretry -n '__libretry_is simulate' -l dest -x -d 'Of a log, the destination'
 complete -c libretry -n '__libretry_is simulate' -l timeline -r -F -d 'When it is down'
 complete -c libretry -n '__libretry_is simulate' -l requests -x -d 'Number of requests'
 complete -c libretry -n '__libretry_is simulate' -l every -x -d 'From one request to the next'

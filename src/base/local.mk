@@ -5,6 +5,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/compat.h \
 	src/base/duration.c src/base/duration.h \
 	src/base/errname.c src/base/errname.h \
+	src/base/filename.c src/base/filename.h \
 	src/base/fmt.c src/base/fmt.h \
 	src/base/glob.c src/base/glob.h \
 	src/base/libc.h \

@@ -226,16 +226,8 @@ static void work_out(const struct suggest *s, struct suggestion *g)
 	struct advice_world w = { .outages = &outages,
 		                  .target = s->target,
 		                  .within = s->within };
-	size_t count = 0;
+	size_t count = seen_intervals(g->dest, list, &g->open);
 
-	for (size_t i = 0; i < g->dest->count; i++) {
-		const struct outage_seen *one = &g->dest->list[i];
-
-		g->open += one->open;
-		/* One failure alone has no length. */
-		if (one->end > one->start && !(one->open && one->failures == 1))
-			list[count++] = (struct interval){ one->start, one->end };
-	}
 	sim_outages_set(&outages, list, count);
 	g->counted = outages.count;
 	for (size_t i = 0; i < outages.count; i++)
@@ -290,7 +282,7 @@ int cmd_suggest(int argc, char **argv)
 	static struct suggestion list[DESTS_MAX];
 	static struct suggest s = { .target = 0.99,
 		                    .within = 120 * DUR_S,
-		                    .gap = 30 * DUR_S,
+		                    .gap = SEEN_GAP,
 		                    .latency = DUR_NONE };
 	bool wanted, any = false;
 	struct out o;

@@ -256,3 +256,20 @@ void seen_free(struct seen *s)
 	}
 	free(s->dests);
 }
+
+size_t seen_intervals(const struct dest_seen *d, struct interval *list, size_t *open)
+{
+	size_t count = 0, without_end = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct outage_seen *one = &d->list[i];
+
+		without_end += one->open;
+		/* One failure alone has no length. */
+		if (one->end > one->start && !(one->open && one->failures == 1))
+			list[count++] = (struct interval){ one->start, one->end };
+	}
+	if (open)
+		*open = without_end;
+	return count;
+}

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/duration.h"
 #include "cli/logread.h"
 #include "policy/inject.h"
 #include "policy/policy.h"
@@ -43,9 +44,16 @@ struct seen {
 	uint64_t injected;       /* failures that were made on purpose */
 };
 
+/* What is usual for <gap>. */
+#define SEEN_GAP (30 * DUR_S)
+
 /* Reads all of <r>. After <gap> ns without a failure a new outage begins. Memory
  * that runs out ends the command with a message. */
 void seen_read(struct seen *s, struct logread *r, int64_t gap);
 void seen_free(struct seen *s);
+
+/* The outages of <d> that have a length, into <list>, which has room for d->count: how
+ * many. *open (may be NULL): outages without an end, of any length. */
+size_t seen_intervals(const struct dest_seen *d, struct interval *list, size_t *open);
 
 #endif

@@ -31,8 +31,10 @@ static const char help[] =
 	"  -h, --help             print this text\n"
 	"\n"
 	"World \"outage\": requests at a fixed pace, a server that is down at times.\n"
-	"      --timeline=FILE    when it is down: lines \"BEGIN END\"; or drawn by chance:\n"
+	"      --timeline=FILE    when it is down: lines \"BEGIN END\", or what libretry wrote\n"
+	"                         (stats.timeline, or its log); or drawn by chance:\n"
 	"                         poisson:GAP,MIN-MAX (default: poisson:2s,50ms-500ms)\n"
+	"      --dest=DEST        of a log, the destination (default: what failed most)\n"
 	"      --requests=N       (default: 10000)\n"
 	"      --every=TIME       from one request to the next (default: 5ms)\n"
 	"      --latency=TIME     of each attempt (default: 20ms)\n"
@@ -106,6 +108,7 @@ static const struct spec {
 	{ "svg", FORM_TEXT, TO(svg), IN_OUTAGE | IN_HERD | IN_OVERLOAD, 0, 0, 0 },
 	{ "help", FORM_HELP, 0, IN_ALL, 0, 0, 'h' },
 	{ "timeline", FORM_TIMELINE, 0, IN_OUTAGE, 0, 0, 0 },
+	{ "dest", FORM_TEXT, TO(dest), IN_OUTAGE, 0, 0, 0 },
 	{ "requests", FORM_COUNT, TO(requests), IN_OUTAGE, 1, 10000000, 0 },
 	{ "every", FORM_TIME, TO(every), IN_OUTAGE, DUR_US, TIME_MAX, 0 },
 	{ "latency", FORM_TIME, TO(latency), IN_OUTAGE | IN_OVERLOAD | IN_CONTENTION, DUR_US,

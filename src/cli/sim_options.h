@@ -25,6 +25,7 @@ struct sim_options {
 	int64_t latency;      /* ns; 0: not said */
 	struct err error;
 	const char *timeline; /* NULL: drawn by .shape */
+	const char *dest;     /* of a log that is the timeline; NULL: the one with most failures */
 	struct outage shape;
 	/* The others; 0: not said. */
 	uint64_t clients, hosts, rate, capacity, queue;

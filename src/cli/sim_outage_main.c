@@ -2,8 +2,11 @@
 /* The world "outage": its timeline, its runs, and what is said about them. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
+#include "cli/need.h"
+#include "cli/outages.h"
 #include "cli/sim_legacy.h"
 #include "cli/sim_study.h"
 #include "cli/sim_svg.h"
@@ -14,25 +17,82 @@
 #define MANY 100000
 #define AFTER (120 * DUR_S)
 
-/* False after a message. */
-static bool load_timeline(const char *path, struct sim_outages *o)
+/* The outages of one destination since the first failure of it. False after a message. */
+static bool from_seen(const struct sim_options *o, const struct seen *seen,
+                      struct sim_outages *outages)
 {
-	struct arena *keep = arena_new(), *scratch = arena_new();
+	const struct dest_seen *d = seen->dests;
+	struct interval *list;
+	size_t left = seen->count, count;
+
+	while (left && o->dest && strcmp(o->dest, d->dest) != 0) {
+		left--;
+		d++;
+	}
+	if (left == 0) {
+		cli_say("simulate: --timeline: %s: no failure%s%s", o->timeline,
+		        o->dest ? " of " : "", o->dest ? o->dest : "");
+		return false;
+	}
+	list = need(calloc(d->count, sizeof(*list)));
+	count = seen_intervals(d, list, NULL);
+	for (size_t i = 0; i < count; i++) {
+		list[i].start -= d->list[0].start;
+		list[i].end -= d->list[0].start;
+	}
+	if (count)
+		sim_outages_set(outages, list, count);
+	else
+		cli_say("simulate: --timeline: %s: %s failed only once, so nothing is known about how "
+		        "long it lasts", o->timeline, d->dest);
+	if (count && seen->count > 1 && !o->dest)
+		cli_warn("%s: of %zu destinations that failed only %s is looked at (--dest)",
+		         o->timeline, seen->count, d->dest);
+	free(list);
+	return count > 0;
+}
+
+/* As "suggest" does. False: there is nothing of ours in it. */
+static bool load_log(const struct sim_options *o, struct sim_outages *outages, bool *good)
+{
+	struct logread *r = logread_open(o->timeline);
+	struct seen seen;
+	bool ours;
+
+	if (!r)
+		return false;
+	seen_read(&seen, r, SEEN_GAP);
+	logread_close(r);
+	ours = seen.lines > 0;
+	if (ours)
+		*good = from_seen(o, &seen, outages);
+	seen_free(&seen);
+	return ours;
+}
+
+/* False after a message. */
+static bool load_timeline(const struct sim_options *o, struct sim_outages *outages)
+{
+	struct arena *keep, *scratch;
 	struct timeline t;
 	char why[512];
 	struct fmt f;
 	bool good = false;
 
+	if (load_log(o, outages, &good))
+		return good;
+	keep = arena_new();
+	scratch = arena_new();
 	fmt_init(&f, why, sizeof(why));
 	if (keep && scratch)
-		good = timeline_load(&t, path, keep, scratch, &f);
+		good = timeline_load(&t, o->timeline, keep, scratch, &f);
 	else
 		fmt_str(&f, "no memory");
 	fmt_end(&f);
 	if (good)
-		sim_outages_set(o, t.list, t.count);
+		sim_outages_set(outages, t.list, t.count);
 	else
-		cli_say("simulate: --timeline: %s: %s", path, why);
+		cli_say("simulate: --timeline: %s: %s", o->timeline, why);
 	arena_free(keep);
 	arena_free(scratch);
 	return good;
@@ -249,7 +309,7 @@ int sim_outage_main(const struct sim_options *o, const struct sim_policies *p, s
 	size_t runs = o->seeds ? o->seeds : o->requests > MANY ? 5 : 20;
 	int status = EXIT_SUCCESS;
 
-	if (o->timeline && !load_timeline(o->timeline, &fixed))
+	if (o->timeline && !load_timeline(o, &fixed))
 		return EXIT_FAILURE;
 	sim_study_begin(&s, o, p, runs);
 	s.window = sim_outage_window(&w);

@@ -44,6 +44,7 @@ struct config {
 	struct policy_set set;
 	struct log_settings log;
 	struct process_settings process;
+	struct stats_settings stats;
 	struct inject_set inject; /* .enabled: in force; else only to be shown */
 	enum mode mode;          /* LIBRETRY_MODE */
 	/* Files that were looked at (also if they were bad, so that a repair can

@@ -79,12 +79,6 @@ struct key {
 	unsigned flags;
 };
 
-/* "stats": nothing keeps it yet but the check. */
-struct checked {
-	int64_t number;
-	int choice;
-};
-
 /* Kernel limits: TCP_SYNCNT 255, TCP_KEEPIDLE and TCP_KEEPINTVL 32767s,
  * TCP_KEEPCNT 127, TCP_USER_TIMEOUT in ms. */
 #define KEY_MANY INT64_C(1000000)
@@ -209,10 +203,10 @@ struct checked {
 	K(LOG, per, DURATION, log_settings, per, DUR_MS, KEY_MAX, 0, "10s", 0) \
 	\
 	G(STATS, to, CUSTOM, "none", 0) \
-	K(STATS, format, CHOICE, checked, choice, 0, 0, choices_stats, "prometheus", \
+	K(STATS, format, CHOICE, stats_settings, json, 0, 0, choices_stats, "prometheus", \
 	  KEY_NOT_YET) \
-	K(STATS, every, DURATION, checked, number, DUR_S, KEY_MAX, 0, "15s", KEY_NOT_YET) \
-	G(STATS, timeline, CUSTOM, "none", KEY_NOT_YET) \
+	K(STATS, every, DURATION, stats_settings, every, DUR_S, KEY_MAX, 0, "15s", KEY_NOT_YET) \
+	G(STATS, timeline, CUSTOM, "none", 0) \
 	\
 	K(INJECT, enabled, BOOL, inject_set, enabled, 0, 1, 0, "false", 0) \
 	K(INJECT, seed, COUNT, inject_set, seed, 0, INT32_MAX, 0, "0", 0) \

@@ -174,6 +174,7 @@ static void fall_back(struct loader *ld)
 	ld->program_count = 0;
 	ld->out->log = builtin_log();
 	ld->out->process = builtin_process();
+	ld->out->stats = builtin_stats();
 	ld->out->inject = (struct inject_set){ .enabled = false };
 	pols_builtin(ld);
 }
@@ -265,6 +266,7 @@ static void load(struct loader *ld, const char *path)
 {
 	ld->out->log = builtin_log();
 	ld->out->process = builtin_process();
+	ld->out->stats = builtin_stats();
 	pols_builtin(ld);
 	if (path)
 		load_files(ld, path);

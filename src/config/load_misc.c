@@ -168,47 +168,53 @@ static void read_log(void *ctx, const struct node *n, const struct key *k, void 
 	}
 }
 
+bool stats_to_parse(const char *text, bool *shm, char *path, struct fmt *why)
+{
+	bool to_shm = shm && strcmp(text, "shm") == 0;
+
+	if (strncmp(text, "file:", 5) == 0) {
+		if (!path_from(text + 5, path, LOG_PATH_MAX, why))
+			return false;
+	} else if (to_shm || strcmp(text, "none") == 0) {
+		path[0] = '\0';
+	} else {
+		fmt_str(why, shm ? "unknown (none, file:PATH, shm)" : "unknown (none, file:PATH)");
+		return false;
+	}
+	if (shm)
+		*shm = to_shm;
+	return true;
+}
+
 /* "to" and "timeline". */
 static void read_stats(void *ctx, const struct node *n, const struct key *k, void *target)
 {
-	const char *text = node_text(n);
 	bool timeline = strcmp(k->name, "timeline") == 0;
-	struct process_settings *process = ctx;
-	char path[LOG_PATH_MAX], buf[256];
+	struct config *c = ctx;
+	char buf[256];
 	struct fmt why;
 
 	(void)target;
 	fmt_init(&why, buf, sizeof(buf));
-	if (!text) {
+	if (!node_text(n)) {
 		node_wrong_type(n, "a text in quotes");
-	} else if (strcmp(text, "none") == 0) {
-		if (!timeline)
-			process->stats_shm = false;
-	} else if (strncmp(text, "file:", 5) == 0) {
-		if (path_from(text + 5, path, sizeof(path), &why)) {
-			node_not_yet(n);
-			return;
-		}
-		fmt_end(&why);
-		node_fault(n, DIAG_ERROR, "%s", buf);
-	} else if (strcmp(text, "shm") == 0 && !timeline) {
-		process->stats_shm = true;
-	} else {
-		node_fault(n, DIAG_ERROR, timeline ? "unknown (none, file:PATH)"
-		                                   : "unknown (none, file:PATH, shm)");
+		return;
 	}
+	if (timeline ? stats_to_parse(node_text(n), NULL, c->log.timeline, &why)
+	             : stats_to_parse(node_text(n), &c->process.stats_shm, c->stats.path, &why))
+		return;
+	fmt_end(&why);
+	node_fault(n, DIAG_ERROR, "%s", buf);
 }
 
 void misc_read(struct loader *ld, const struct node *n)
 {
-	struct checked checked = { 0 };
-
 	if (strcmp(n->key, "process") == 0)
 		group_read(n, PLACE_PROCESS, &ld->out->process, read_process, NULL);
 	else if (strcmp(n->key, "log") == 0)
 		group_read(n, PLACE_LOG, &ld->out->log, read_log, NULL);
 	else if (strcmp(n->key, "stats") == 0)
-		group_read(n, PLACE_STATS, &checked, read_stats, &ld->out->process);
+		group_read(n, PLACE_STATS, &ld->out->stats, read_stats, ld->out);
 	else
 		inject_read(ld, n);
 }

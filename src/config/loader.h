@@ -111,6 +111,9 @@ void programs_read(struct loader *ld, const struct unit *u);
 void misc_read(struct loader *ld, const struct node *n);
 /* "stderr", "file:/x" ... into <s>; on false <why> says what is wrong. */
 bool log_to_parse(const char *text, struct log_settings *s, struct fmt *why);
+/* "none", "file:/x", and unless <shm> is NULL "shm", into *shm and <path>, of LOG_PATH_MAX
+ * bytes ("": no file); on false <why> says what is wrong. */
+bool stats_to_parse(const char *text, bool *shm, char *path, struct fmt *why);
 
 /* host_group.c. "host_group" of process: libc's way to ask for a group loads modules
  * and may connect to servers, so only /etc/group is asked. */

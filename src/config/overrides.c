@@ -220,22 +220,39 @@ static void apply_log(const struct overrides *o, struct log_settings *log)
 		log->format = (enum log_format)o->number[ENV_LOG_FORMAT];
 }
 
-static void apply_stats(struct loader *ld)
+/* One of the two that name files; false if it is not set, or wrong: then <why> has it. */
+static bool parse_where(const struct env *env, enum env_var var, bool *shm, char *path,
+                       struct fmt *why)
 {
-	const char *text = env_get(ld->env, ENV_STATS);
+	const char *text = env_get(env, var);
 
-	if (!text)
-		return;
-	if (strcmp(text, "shm") == 0 || strcmp(text, "none") == 0)
-		ld->out->process.stats_shm = text[0] == 's';
-	else
-		diag_say(&ld->sink, DIAG_WARNING, environment, "%s: %q: unknown (none, shm)",
-		         env_name(ENV_STATS), text);
+	return text && stats_to_parse(text, var == ENV_STATS ? shm : NULL, path, why);
+}
+
+static void apply_file(struct loader *ld, enum env_var var, char *path)
+{
+	char buf[256];
+	struct fmt why;
+
+	fmt_init(&why, buf, sizeof(buf));
+	parse_where(ld->env, var, &ld->out->process.stats_shm, path, &why);
+	if (fmt_end(&why) > 0)
+		diag_say(&ld->sink, DIAG_WARNING, environment, "%s: %q: %s", env_name(var),
+		         env_get(ld->env, var), buf);
+}
+
+/* A program with another user's rights writes no file that its configuration names. */
+static void apply_files(struct loader *ld)
+{
+	apply_file(ld, ENV_STATS, ld->out->stats.path);
+	apply_file(ld, ENV_TIMELINE, ld->out->log.timeline);
+	if (ld->env->secure)
+		ld->out->stats.path[0] = ld->out->log.timeline[0] = '\0';
 }
 
 static void note_others(struct loader *ld)
 {
-	static const enum env_var not_yet[] = { ENV_TIMELINE, ENV_CTL };
+	static const enum env_var not_yet[] = { ENV_CTL };
 
 	for (size_t i = 0; i < ARRAY_LEN(not_yet); i++)
 		if (env_get(ld->env, not_yet[i]))
@@ -257,8 +274,20 @@ void overrides_apply(struct loader *ld)
 	if (o.has[ENV_MODE])
 		ld->out->mode = (enum mode)o.number[ENV_MODE];
 	apply_policy(ld, &o);
-	apply_stats(ld);
+	apply_files(ld);
 	note_others(ld);
+}
+
+static void list_file(const struct env *env, enum env_var var, const char *field,
+                      override_fn *each, void *ctx)
+{
+	char path[LOG_PATH_MAX], buf[256];
+	struct fmt why;
+	bool shm;
+
+	fmt_init(&why, buf, sizeof(buf));
+	if (parse_where(env, var, &shm, path, &why))
+		each(ctx, field, env_get(env, var), env_name(var));
 }
 
 void config_overrides(const struct env *env, override_fn *each, void *ctx)
@@ -277,6 +306,8 @@ void config_overrides(const struct env *env, override_fn *each, void *ctx)
 		each(ctx, "retry_on", env_get(env, ENV_RETRY_ON), env_name(ENV_RETRY_ON));
 	if (o.has[ENV_LOG])
 		each(ctx, "log.to", env_get(env, ENV_LOG), env_name(ENV_LOG));
+	list_file(env, ENV_STATS, "stats.to", each, ctx);
+	list_file(env, ENV_TIMELINE, "stats.timeline", each, ctx);
 	if (inject_well_formed(env))
 		each(ctx, "inject", env_get(env, ENV_INJECT), env_name(ENV_INJECT));
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "base/filename.h"
 #include "base/sys.h"
 #include "log/flood.h"
 #include "log/render.h"
@@ -50,16 +51,21 @@ static bool wanted(const struct log_settings *s, enum log_level level)
 
 bool log_wants(enum log_level level)
 {
-	return wanted(settings(), level);
+	const struct log_settings *s = settings();
+
+	return wanted(s, level) || (s && s->timeline[0] && level <= LOG_INFO_LEVEL);
 }
 
-/* Out of line: the buffer is on the stack only while it is needed. */
-LR_NOINLINE static void write_event(const struct log_settings *s, const struct event *e)
+/* Out of line: the buffer is on the stack only while it is needed. To the file <path>, if
+ * there is one, in the form that all who read a log know best. */
+LR_NOINLINE static void write_event(const struct log_settings *s, const struct event *e,
+                                    const char *path)
 {
+	enum log_format format = path ? LOG_TEXT : s->format;
 	char text[LOG_LINE_MAX + 1];
 	struct render_stamp stamp = { .pid = sys_getpid() };
 	struct sink_line line = {
-		.text = text, .level = event_level(e), .format = s->format, .pid = stamp.pid
+		.text = text, .level = event_level(e), .format = format, .pid = stamp.pid
 	};
 	bool to_stderr = s->to == LOG_TO_STDERR || s->fd == STDERR_FILENO;
 	struct timespec now;
@@ -70,9 +76,11 @@ LR_NOINLINE static void write_event(const struct log_settings *s, const struct e
 		stamp.nanoseconds = now.tv_nsec;
 	}
 	fmt_init(&f, text, sizeof(text));
-	render_event(&f, s->format, e, &stamp);
+	render_event(&f, format, e, &stamp);
 	line.len = f.len;
-	if (!sink_write(s, to_stderr ? &stderr_id : &fd_id, &line))
+	if (path)
+		sink_to_file(path, &line);
+	else if (!sink_write(s, to_stderr ? &stderr_id : &fd_id, &line))
 		__atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
 }
 
@@ -85,7 +93,7 @@ LR_NOINLINE static void write_summary(const struct log_settings *s, const struct
 		.lines = held->lines,
 	};
 
-	write_event(s, &e);
+	write_event(s, &e, NULL);
 }
 
 static int64_t monotonic(void)
@@ -94,6 +102,25 @@ static int64_t monotonic(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * DUR_S + now.tv_nsec;
+}
+
+/* What tells when a destination was down: failed attempts, the success after them, and
+ * that a success was one of another place. */
+static bool tells_of_outage(enum event_kind kind)
+{
+	return kind == EVENT_RETRY || kind == EVENT_WOULD_RETRY || kind == EVENT_GAVE_UP ||
+	       kind == EVENT_RECOVERED || kind == EVENT_FALLBACK || kind == EVENT_INJECTED;
+}
+
+/* No flood protection: an outage is measured by all of its failures. */
+LR_NOINLINE static void write_timeline(const struct log_settings *s, const struct event *e)
+{
+	char path[LOG_PATH_MAX];
+	struct fmt f;
+
+	fmt_init(&f, path, sizeof(path));
+	if (filename_expand(&f, s->timeline))
+		write_event(s, e, path);
 }
 
 static bool is_outcome(enum event_kind kind)
@@ -114,6 +141,10 @@ void log_emit(const struct event *e)
 	int saved = errno; /* clock_gettime() may be another library's */
 	bool admitted, outcome;
 
+	if (s && s->timeline[0] && tells_of_outage(e->kind)) {
+		write_timeline(s, e);
+		errno = saved;
+	}
 	if (!wanted(s, event_level(e)))
 		return;
 	outcome = is_outcome(e->kind);
@@ -123,7 +154,7 @@ void log_emit(const struct event *e)
 	if (held.lines > 0)
 		write_summary(s, &held);
 	if (admitted)
-		write_event(s, e);
+		write_event(s, e, NULL);
 	errno = saved;
 }
 

@@ -31,7 +31,7 @@ void log_identify(int fd);
  * means another file later, nothing is written there. */
 void log_configure(const struct log_settings *s);
 
-/* Whether an event of <level> would be written at all (cheap; the caller can
+/* Whether an event of <level> may be written at all (cheap; the caller can
  * save the work of filling in an event). */
 bool log_wants(enum log_level level);
 
@@ -40,7 +40,8 @@ bool log_wants(enum log_level level);
 #define LOG_OUTCOMES 10
 
 /* Renders and writes one line, subject to level and flood protection. May write
- * a second one: the summary of lines held back before. */
+ * a second one: the summary of lines held back before. What tells of an outage goes to
+ * settings->timeline as well, subject to neither. */
 void log_emit(const struct event *e);
 
 /* Summaries of lines still held back, for the destructor. */

@@ -137,3 +137,12 @@ struct process_settings builtin_process(void)
 	s.host_group = -1;
 	return s;
 }
+
+struct stats_settings builtin_stats(void)
+{
+	struct stats_settings s;
+
+	memset(&s, 0, sizeof(s));
+	s.every = 15 * DUR_S;
+	return s;
+}

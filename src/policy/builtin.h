@@ -20,4 +20,7 @@ struct log_settings builtin_log(void);
  * group shares. */
 struct process_settings builtin_process(void);
 
+/* To no file; for Prometheus, every 15s. */
+struct stats_settings builtin_stats(void);
+
 #endif

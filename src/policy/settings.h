@@ -24,6 +24,15 @@ struct log_settings {
 	uint32_t burst; /* lines per destination (about ends of calls: LOG_OUTCOMES times as
 	                 * many) ... */
 	int64_t per;    /* ... in this time (ns), then one summary */
+	/* stats.timeline: where failed attempts are written as well, whatever the rest says;
+	 * "": nowhere. As base/filename reads it. */
+	char timeline[LOG_PATH_MAX];
+};
+
+struct stats_settings {
+	char path[LOG_PATH_MAX]; /* stats.to = "file:PATH", as base/filename reads it; "": none */
+	bool json;               /* format = "json" */
+	int64_t every;           /* ns */
 };
 
 struct process_settings {

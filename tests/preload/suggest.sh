@@ -185,10 +185,72 @@ real() {
 	done
 }
 
+# port_of FILE: what the server that writes there is bound to
+port_of() {
+	for again in $(seq 600); do
+		port=$(sed -n 's/^port //p' "$1" 2>/dev/null)
+		[ -z "$port" ] || break
+		sleep 0.05
+	done
+}
+
+# What a real client wrote about an outage of its server, and about nothing else; both
+# commands read it. The log is off: the file has all by itself.
+written() {
+	export LIBRETRY_CONFIG=none LIBRETRY_LOG=none LIBRETRY_BASE_DELAY=20ms
+	export LIBRETRY_MAX_DELAY=20ms LIBRETRY_MAX_ATTEMPTS=1000 LIBRETRY_JITTER=none
+	export LIBRETRY_TIMELINE=file:$tmp/wrote-%e-%p
+	preload=${SANITIZER_RUNTIME:+$SANITIZER_RUNTIME:}$LIBRETRY_SO
+	"$TOOLS/flaky" --port-file up --connections 1 --echo >/dev/null &
+	port_of up
+	LD_PRELOAD=$preload "$TOOLS/connect_once" 127.0.0.1 "$port" >client 2>&1
+	is "written: nothing on success" "0 " "$? $(ls wrote-* 2>/dev/null)"
+	"$TOOLS/flaky" --port-file late --late-from go --connections 1 --echo >/dev/null &
+	port_of late
+	LD_PRELOAD=$preload "$TOOLS/connect_once" 127.0.0.1 "$port" >client 2>&1 &
+	client=$!
+	for again in $(seq 600); do
+		[ "$(cat wrote-* 2>/dev/null | wc -l)" -lt 3 ] || break
+		sleep 0.05
+	done
+	echo go >go
+	wait "$client"
+	is "written: the client got through" 0 "$?"
+	wait
+	unset LIBRETRY_CONFIG LIBRETRY_LOG LIBRETRY_BASE_DELAY LIBRETRY_MAX_DELAY
+	unset LIBRETRY_MAX_ATTEMPTS LIBRETRY_JITTER LIBRETRY_TIMELINE
+	file=wrote-connect_once-$client
+	is "written: by its name and number" "$file" "$(echo wrote-*)"
+	has "written: failures" "WARN retry op=connect dest=127.0.0.1:$port" "$file"
+	is "written: one success at the end" 1 "$(grep -c 'INFO recovered' "$file")"
+	ends "written: suggest reads it" 0 "$file"
+	has "written: the outage" "127.0.0.1:$port: 1 outage of" out
+	lacks "written: its end was seen" "No end was seen" out
+	{ outage db2:1 10:00:00 00:02; outage db2:1 11:00:00 00:05; } >>"$file"
+	modelled "written: simulate reads it" 0
+	has "written: the same outage" "Outages of $file: 1, the longest" out
+	has "written: which of them is said" "only 127.0.0.1:$port is looked at" err
+	modelled "written: of another destination" 0 --every 4s --dest db2:1
+	has "written: those of that" "2, the longest 5s" out
+	lacks "written: since its own first failure" "begin after the last" out
+	modelled "written: of one that is not there" 1 --dest x:1
+	has "written: which is said, too" "no failure of x:1" err
+}
+
+# modelled NAME STATUS OPTION...: "simulate" of $file
+modelled() {
+	modelled_name=$1 wanted=$2
+	shift 2
+	LIBRETRY_CONFIG=none "$LIBRETRY" simulate --timeline "$file" --requests 1000 --seeds 1 \
+		--policy none "$@" >out 2>err
+	is "$modelled_name" "$wanted" "$?"
+}
+
 words
 log
 open_ends
 timeline
 json
 real
+written
 exit "$failed"

@@ -5,7 +5,7 @@ UNIT_TESTS = \
 	tests/unit/test_duration \
 	tests/unit/test_errname \
 	tests/unit/test_fmt \
-	tests/unit/test_glob \
+	tests/unit/test_filename tests/unit/test_glob \
 	tests/unit/test_prng \
 	tests/unit/test_string \
 	tests/unit/test_backoff \
@@ -102,6 +102,11 @@ tests_unit_test_fmt_SOURCES = tests/unit/test_fmt.c
 tests_unit_test_fmt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fmt_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fmt_LDADD = $(UNIT_BASE)
+
+tests_unit_test_filename_SOURCES = tests/unit/test_filename.c
+tests_unit_test_filename_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_filename_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_filename_LDADD = $(UNIT_BASE)
 
 tests_unit_test_glob_SOURCES = tests/unit/test_glob.c
 tests_unit_test_glob_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -374,9 +374,43 @@ START_TEST(threads_and_handlers_write_whole_lines)
 }
 END_TEST
 
+/* Of all failures, whatever the log itself is told; of nothing else. */
+START_TEST(timeline_has_every_failure)
+{
+	char path[] = "/tmp/libretry-log-XXXXXX";
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	log_to_pipe(LOG_JSON, 1, 3600 * DUR_S);
+	settings.to = LOG_TO_NONE;
+	ck_assert(!log_wants(LOG_ERROR_LEVEL));
+	snprintf(settings.timeline, sizeof(settings.timeline), "%s", path);
+	ck_assert(log_wants(LOG_ERROR_LEVEL));
+	ck_assert(!log_wants(LOG_DEBUG_LEVEL));
+	for (int i = 0; i < 5; i++)
+		emit("t:1");
+	emit_end(EVENT_GAVE_UP, "t:1");
+	emit_end(EVENT_RECOVERED, "t:1");
+	emit_end(EVENT_ABANDONED, "t:1");
+	emit_config(LOG_ERROR_LEVEL);
+	take(fd);
+	ck_assert_uint_eq(count(got, "] WARN retry op=connect dest=t:1 attempt=1/5 "), 5);
+	ck_assert_uint_eq(count(got, "] ERROR gave-up op=connect dest=t:1 "), 1);
+	ck_assert_uint_eq(count(got, "] INFO recovered op=connect dest=t:1 "), 1);
+	ck_assert_uint_eq(count(got, "\n"), 7);
+	close(fd);
+	unlink(path);
+	/* A folder that is not there is nobody's trouble. */
+	snprintf(settings.timeline, sizeof(settings.timeline), "%s/x", path);
+	emit("t:1");
+	ck_assert_uint_eq(log_dropped(), 0);
+}
+END_TEST
+
 UNIT_MAIN("log", &silent_until_configured, &level_decides, &stamps_time_and_process,
           &flood_is_held_and_summed_up, &ends_of_calls_have_a_limit_of_their_own,
           &ends_of_calls_without_a_limit, &summary_comes_with_the_next_window,
           &lines_without_destination_are_counted_by_kind,
           &stderr_only_as_it_was_at_the_start, &reused_descriptor_number_is_left_alone,
-          &child_does_not_tell_the_parents_counts, &threads_and_handlers_write_whole_lines)
+          &child_does_not_tell_the_parents_counts, &timeline_has_every_failure,
+          &threads_and_handlers_write_whole_lines)

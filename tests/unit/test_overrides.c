@@ -296,8 +296,16 @@ START_TEST(wrong_values_are_ignored)
 		{ "LIBRETRY_MODE=re\ntry",
 		  "W LIBRETRY_MODE: \"re\\u000atry\": unknown (retry, observe); did you mean "
 		  "\"retry\"?" },
-		{ "LIBRETRY_STATS=x", "W LIBRETRY_STATS: \"x\": unknown (none, shm)" },
+		{ "LIBRETRY_STATS=x", "W LIBRETRY_STATS: \"x\": unknown (none, file:PATH, shm)" },
 		{ "LIBRETRY_STATS=shm", NULL },
+		{ "LIBRETRY_STATS=file:/x-%p", NULL },
+		{ "LIBRETRY_STATS=file:x",
+		  "W LIBRETRY_STATS: \"file:x\": needs an absolute path "
+		  "(file:/var/log/libretry.log)" },
+		{ "LIBRETRY_TIMELINE=file:/x", NULL },
+		{ "LIBRETRY_TIMELINE=none", NULL },
+		{ "LIBRETRY_TIMELINE=shm",
+		  "W LIBRETRY_TIMELINE: \"shm\": unknown (none, file:PATH)" },
 		{ "LIBRETRY_BUDGET=none", NULL },
 		{ "LIBRETRY_BUDGET=off",
 		  "W LIBRETRY_BUDGET: \"off\": unknown (ratio, tokens, none)" },
@@ -444,7 +452,8 @@ START_TEST(listing)
 {
 	char *vars[] = { "LIBRETRY_BASE_DELAY=1s", "LIBRETRY_MAX_DELAY=oops", "LIBRETRY_LOG=none",
 		         "LIBRETRY_POLICY=patient", "LIBRETRY_RETRY_ON=refused",
-		         "LIBRETRY_LOG_LEVEL=debug", "LIBRETRY_MODE=observe", NULL };
+		         "LIBRETRY_LOG_LEVEL=debug", "LIBRETRY_MODE=observe",
+		         "LIBRETRY_STATS=file:/s", "LIBRETRY_TIMELINE=nowhere", NULL };
 
 	env_snapshot(&the_env, vars, false);
 	listed[0] = '\0';
@@ -454,7 +463,8 @@ START_TEST(listing)
 	                         "log.level=debug (LIBRETRY_LOG_LEVEL)\n"
 	                         "mode=observe (LIBRETRY_MODE)\n"
 	                         "retry_on=refused (LIBRETRY_RETRY_ON)\n"
-	                         "log.to=none (LIBRETRY_LOG)\n");
+	                         "log.to=none (LIBRETRY_LOG)\n"
+	                         "stats.to=file:/s (LIBRETRY_STATS)\n");
 	env_snapshot(&the_env, vars, true);
 	listed[0] = '\0';
 	config_overrides(&the_env, list, listed);
@@ -462,7 +472,42 @@ START_TEST(listing)
 }
 END_TEST
 
+/* Over the file, "none" too; and never where the environment is not to be trusted. */
+START_TEST(files_to_write)
+{
+	static const char file[] = "version = 1; stats = { to = \"file:/a\"; timeline = "
+				   "\"file:/b\"; };";
+	struct config *c;
+
+	world_open();
+	world_put("main.conf", file);
+	c = world_load_env(world_path("main.conf"), quiet);
+	world_said("the file", quiet);
+	ck_assert_str_eq(c->stats.path, "/a");
+	ck_assert_str_eq(c->log.timeline, "/b");
+	ck_assert(!c->process.stats_shm);
+	config_free(c);
+	c = world_load_env(world_path("main.conf"),
+	                   (const char *[]){ "LIBRETRY_STATS=file:/c", "LIBRETRY_TIMELINE=none",
+	                                     NULL });
+	ck_assert_str_eq(c->stats.path, "/c");
+	ck_assert_str_eq(c->log.timeline, "");
+	config_free(c);
+	c = world_load_env(world_path("main.conf"),
+	                   (const char *[]){ "LIBRETRY_STATS=shm", NULL });
+	ck_assert(c->process.stats_shm);
+	ck_assert_str_eq(c->stats.path, "");
+	config_free(c);
+	env_snapshot(&the_env, (char *[]){ NULL }, true);
+	c = config_load(world_path("main.conf"), &lcapi_direct, &the_env, NULL, NULL);
+	ck_assert_str_eq(c->stats.path, "");
+	ck_assert_str_eq(c->log.timeline, "");
+	config_free(c);
+	world_close();
+}
+END_TEST
+
 UNIT_MAIN("overrides", &nothing_set, &over_every_policy, &each_field, &off_stays_off,
           &delays_stay_in_order, &formula_replaces_a_schedule, &retry_on, &policy,
           &log_and_mode, &wrong_values_are_ignored, &over_the_fallback, &over_nothing,
-          &too_long_for_the_snapshot, &listing)
+          &too_long_for_the_snapshot, &listing, &files_to_write)
