@@ -9,5 +9,6 @@ src_base_libbase_a_SOURCES = \
 	src/base/fmt.c src/base/fmt.h \
 	src/base/glob.c src/base/glob.h \
 	src/base/libc.h \
+	src/base/quiet.c src/base/quiet.h \
 	src/base/prng.c src/base/prng.h \
 	src/base/sys.h

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "log/sink.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
 #include "base/compat.h"
 #include "base/fmt.h"
+#include "base/quiet.h"
 #include "base/sys.h"
 #include "log/render.h"
 
@@ -32,33 +32,6 @@ void sink_identify(struct sink_id *id, int fd)
 		set_id(id, &st);
 }
 
-/*
- * write() with the signals that it can raise held off. One that was pending
- * before is the program's own (the kernel keeps only one of each), ours is
- * taken away.
- */
-static ssize_t quiet_write(int fd, const struct sink_line *line)
-{
-	/* With SIGTTOU blocked the kernel lets a background process write to
-	 * its terminal (tostop) instead of stopping it. */
-	const uint64_t held = SYS_SIGBIT(SIGPIPE) | SYS_SIGBIT(SIGXFSZ) | SYS_SIGBIT(SIGTTOU);
-	uint64_t mask, pending = 0, ours = 0;
-	ssize_t n;
-
-	if (sys_sigmask(SIG_BLOCK, &held, &mask) < 0)
-		return -1;
-	sys_sigpending(&pending);
-	n = sys_write(fd, line->text, line->len);
-	if (n == -EPIPE)
-		ours = SYS_SIGBIT(SIGPIPE);
-	else if (n == -EFBIG)
-		ours = SYS_SIGBIT(SIGXFSZ);
-	if (ours & ~pending)
-		sys_sigtake(&ours);
-	sys_sigmask(SIG_SETMASK, &mask, NULL);
-	return n;
-}
-
 /* A full disk may have cut a line, of this process or of another. */
 static bool cut;
 
@@ -77,13 +50,11 @@ static bool put(int fd, const struct sink_line *line)
 	if (sys_ppoll(&p, 1, &now) != 1 || !(p.revents & POLLOUT))
 		return false;
 	if (__atomic_load_n(&cut, __ATOMIC_RELAXED)) {
-		static const struct sink_line end = { .text = "\n", .len = 1 };
-
-		if (quiet_write(fd, &end) != 1)
+		if (quiet_write(fd, "\n", 1) != 1)
 			return false;
 		__atomic_store_n(&cut, false, __ATOMIC_RELAXED);
 	}
-	n = quiet_write(fd, line);
+	n = quiet_write(fd, line->text, line->len);
 	if (has_no_room(n, line->len))
 		__atomic_store_n(&cut, true, __ATOMIC_RELAXED);
 	return n == (ssize_t)line->len;
