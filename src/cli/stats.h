@@ -14,33 +14,7 @@
 #include "cli/out.h"
 #include "cli/segment.h"
 #include "config/config.h"
-#include "policy/breaker.h"
-#include "policy/pace.h"
-#include "state/slot.h"
-
-#define STATS_ATTEMPTS 7 /* used of SLOT_ATTEMPTS */
-#define STATS_WAITS 10   /* used of SLOT_WAITS */
-
-struct stats_dest {
-	char text[SLOT_TEXT + 1]; /* "db1:5432", "lookup:db1" */
-	char policy[SLOT_POLICY + 1];
-	uint64_t tally[TALLY_COUNT];
-	uint64_t attempts[STATS_ATTEMPTS];
-	uint64_t waits[STATS_WAITS];
-	uint64_t sum_attempts;
-	uint64_t sum_wait; /* us */
-	/* Words of the budget, for stats_budgets(). */
-	uint64_t budget_calls, budget_spent;
-	int64_t budget_left; /* retries; -1: not known, or no limit */
-	bool has_breaker;    /* it was used; else "closed" */
-	enum breaker_state breaker;
-	int64_t breaker_left; /* ns that it stays open */
-	bool has_pace;
-	enum pace_state pace;
-	int64_t hold_left;     /* ns; 0: not held */
-	struct err last_error; /* .code 0: none yet */
-	int64_t last_failure;  /* ns ago; -1: never */
-};
+#include "state/view.h"
 
 struct stats {
 	const struct segment *segment;
@@ -66,15 +40,6 @@ int stats_take(struct stats *st, const struct segment *s);
 
 /* Fills .budget_left where the policy of that name in <c> shares its budget. */
 void stats_budgets(struct stats *st, const struct config *c);
-
-/* Calls that ended with an error after our trouble: attempts, deadline, budget,
- * breaker, stopping. */
-uint64_t stats_gave_up(const struct stats_dest *d);
-/* Calls whose failure went straight to the program. */
-uint64_t stats_passed(const struct stats_dest *d);
-/* Calls that are none of the others: those that succeeded at once, and those that
- * are still under way. */
-uint64_t stats_first_ok(const struct stats_dest *d);
 
 /* Tables, or the members of one JSON object. */
 void stats_show(struct out *o, const struct stats *st);

@@ -204,8 +204,8 @@ struct key {
 	\
 	G(STATS, to, CUSTOM, "none", 0) \
 	K(STATS, format, CHOICE, stats_settings, json, 0, 0, choices_stats, "prometheus", \
-	  KEY_NOT_YET) \
-	K(STATS, every, DURATION, stats_settings, every, DUR_S, KEY_MAX, 0, "15s", KEY_NOT_YET) \
+	  0) \
+	K(STATS, every, DURATION, stats_settings, every, DUR_S, KEY_MAX, 0, "15s", 0) \
 	G(STATS, timeline, CUSTOM, "none", 0) \
 	\
 	K(INJECT, enabled, BOOL, inject_set, enabled, 0, 1, 0, "false", 0) \

@@ -221,6 +221,7 @@ static void log_abandoned(struct state *s, unsigned attempts)
 	e.left = DUR_NONE;
 	s->r.ops->log(s->r.ctx, &e);
 	guard_left(&s->guard);
+	guard_counted(s->r.ops, s->r.ctx, true);
 }
 
 /* Not failures that anybody retries: the kernel goes on with the attempt, or

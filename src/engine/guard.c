@@ -71,8 +71,8 @@ static void find(struct guard *g, const struct guarded *who, const char *dest)
 	bool shared;
 
 	g->slot = who->ops->slot(who->ctx, who->policy, dest, &shared);
-	if (g->slot && !shared && who->ops->stats)
-		g->stats = who->ops->stats(who->ctx, who->policy, dest);
+	if (g->slot && who->ops->stats)
+		g->stats = who->ops->stats(who->ctx, who->policy, dest, shared);
 }
 
 /* Look-ups of a name are another matter than connects to it. */

@@ -41,6 +41,13 @@ static inline bool guard_wants_first(const struct policy *p)
 	return p->breaker.enabled || p->coordinate;
 }
 
+/* Says that something was counted, once nothing more is to be of this moment. */
+static inline void guard_counted(const struct engine_ops *ops, void *ctx, bool end)
+{
+	if (ops->counted)
+		ops->counted(ctx, end);
+}
+
 /* Finds the slot of <who>, unless it has one. */
 void guard_open(struct guard *g, const struct guarded *who);
 

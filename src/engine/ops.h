@@ -76,9 +76,11 @@ struct engine_ops {
 	/* What is remembered of <dest> (as in the log; of a look-up "lookup:" before
 	 * it) under <p>, here or by all who share it; NULL: nothing. */
 	struct slot *(*slot)(void *ctx, const struct policy *p, const char *dest, bool *shared);
-	/* Where what comes of calls to <dest> under <p> is counted for all to see; NULL:
-	 * where the rest is. */
-	struct slot *(*stats)(void *ctx, const struct policy *p, const char *dest);
+	/* Where what comes of calls to <dest> under <p> is counted; NULL: where the rest is.
+	 * <shared>: that is others' as well. May be NULL. */
+	struct slot *(*stats)(void *ctx, const struct policy *p, const char *dest, bool shared);
+	/* Something was counted; <end>: a call is over. May be NULL. */
+	void (*counted)(void *ctx, bool end);
 	/* First attempts at <a> since the last time this was asked, one that is under
 	 * way included; *recent: those of the last <length> ns. */
 	uint64_t (*first_calls)(void *ctx, const struct addr *a, int64_t length,

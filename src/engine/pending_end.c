@@ -120,6 +120,7 @@ static LR_NOINLINE void abandoned(struct act *a)
 	act_look_up(a, &t);
 	act_log_end(a, &t, EVENT_ABANDONED, NULL);
 	guard_left(&a->ref.p->guard);
+	guard_counted(a->ops, a->ctx, true);
 }
 
 LR_NOINLINE void act_reported(struct act *a, int error)

@@ -155,8 +155,10 @@ void retry_end(struct retry *r, struct err error, enum reason reason)
 
 	r->ended = reason;
 	turns_give(r->turn);
-	if (is_guarded(r))
+	if (is_guarded(r)) {
 		guard_gave_up(r->guard, &who, r->attempt, r->waited, reason);
+		guard_counted(r->ops, r->ctx, true);
+	}
 	if (r->ops->log_wants(r->ctx, ours ? LOG_ERROR_LEVEL : LOG_DEBUG_LEVEL)) {
 		e = event_of(r, ours ? EVENT_GAVE_UP : EVENT_PASSED);
 		e.error = error;
@@ -184,6 +186,8 @@ void retry_succeeded(const struct retry *r)
 		                r->attempt_began, r->ops->now(r->ctx));
 	if (r->attempt <= 1)
 		return;
+	if (is_guarded(r))
+		guard_counted(r->ops, r->ctx, true);
 	e = event_of(r, EVENT_RECOVERED);
 	e.attempts = r->attempt;
 	r->ops->log(r->ctx, &e);
@@ -259,6 +263,8 @@ bool retry_decide(struct retry *r, struct err error, int sys_errno, struct decis
 		return false;
 	}
 	log_attempt(r, EVENT_RETRY, error, d, now);
+	if (is_guarded(r))
+		guard_counted(r->ops, r->ctx, false);
 	return true;
 }
 

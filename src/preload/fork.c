@@ -9,6 +9,7 @@
 #include "state/names.h"
 #include "state/replay.h"
 #include "state/shm.h"
+#include "state/stats_file.h"
 #include "state/tally.h"
 #include "state/turns.h"
 
@@ -22,6 +23,7 @@ static void child(void)
 	tally_postfork_child();
 	turns_postfork_child();
 	shm_postfork_child();
+	stats_file_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();
 	thread_random_postfork_child();

@@ -25,6 +25,7 @@
 #include "state/peers.h"
 #include "state/replay.h"
 #include "state/shm.h"
+#include "state/stats_file.h"
 #include "state/tally.h"
 
 static uint64_t op_identity(void *ctx, int fd)
@@ -97,18 +98,35 @@ static struct slot *op_slot(void *ctx, const struct policy *p, const char *dest,
 	return slot;
 }
 
-/* Where nobody asked to share, that there is no segment is nobody's trouble. */
-static struct slot *op_stats(void *ctx, const struct policy *p, const char *dest)
+/* Where nobody asked to share, that there is no segment is nobody's trouble. A file is
+ * about this process alone. */
+static struct slot *op_stats(void *ctx, const struct policy *p, const char *dest, bool is_shared)
 {
 	const struct config *c = runtime_config();
 	struct slot *slot;
 	bool shared;
 
 	(void)ctx;
-	if (!c || !c->process.stats_shm)
+	if (is_shared && stats_file_on())
+		return shm_slot(SCOPE_PROCESS, dest, p->name, &shared);
+	if (!c || !c->process.stats_shm || is_shared)
 		return NULL;
 	slot = shm_slot(SCOPE_USER, dest, p->name, &shared);
 	return shared ? slot : NULL;
+}
+
+/* Not in a child of vfork(), whose counters are its parent's; nor once the program has
+ * confined itself. */
+static void op_counted(void *ctx, bool end)
+{
+	int64_t now;
+
+	(void)ctx;
+	if (!stats_file_on() || (gate_now() & GATE_PASS))
+		return;
+	now = slot_now();
+	if (stats_file_counted(end, now) && runtime_owns_process())
+		stats_file_write(now);
 }
 
 static uint64_t op_first_calls(void *ctx, const struct addr *a, int64_t length,
@@ -377,7 +395,7 @@ static int op_connect_block(void *ctx, int fd, const struct sockaddr *sa, sockle
 		.connect = connect_op, .lookup = attempt_lookup, .identity = op_identity, \
 		.connected_to_self = op_connected_to_self, .dissolve = op_dissolve, \
 		.change_family = op_change_family, .resolve = op_resolve, \
-		.listening = op_listening, .slot = op_slot, .stats = op_stats, \
+		.listening = op_listening, .slot = op_slot, .stats = op_stats, .counted = op_counted, \
 		.first_calls = op_first_calls, \
 		.enter = op_enter, .leave = op_leave, .target = op_target, .start = op_start, \
 		.take_error = op_take_error, .condition = op_condition, .remakable = op_remakable, \

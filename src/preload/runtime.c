@@ -19,6 +19,7 @@
 #include "preload/signal.h"
 #include "state/fdtab.h"
 #include "state/shm.h"
+#include "state/stats_file.h"
 
 /* How often a changed file is looked for, and how many new versions one
  * process takes: an old one is never freed, a waiting thread may be using it. */
@@ -147,8 +148,11 @@ __attribute__((constructor)) static void construct(void)
 /* Nothing that hooks need goes away here: exit handlers still call them. */
 __attribute__((destructor)) static void destruct(void)
 {
-	if (!(gate_now() & GATE_PASS))
-		log_flush();
+	if (gate_now() & GATE_PASS)
+		return;
+	log_flush();
+	if (stats_file_behind() && runtime_owns_process())
+		stats_file_write(slot_now());
 }
 
 /* What libretry thinks of this program: its entry in "programs". */
@@ -189,6 +193,7 @@ static void publish(struct config *c)
 	log_configure(&c->log);
 	signal_stop_on(c->process.stop_on);
 	shm_set_group(c->process.host_group);
+	stats_file_configure(&c->stats);
 	/* A report is still due when everything else is off. */
 	if (!program_enabled(c) || (c->errors && env_flag(&env, ENV_STRICT)))
 		gate |= GATE_OFF;

@@ -12,6 +12,8 @@ src_state_libstate_a_SOURCES = src/state/names.c src/state/names.h src/state/nam
 	src/state/layers.c src/state/layers.h \
 	src/state/shm.c src/state/shm.h src/state/slot.h \
 	src/state/shm_file.c src/state/shm_file.h \
+	src/state/stats_file.c src/state/stats_file.h \
+	src/state/view.c src/state/view.h src/state/view_json.c src/state/view_prom.c \
 	src/state/tally.c src/state/tally.h \
 	src/state/tried.c src/state/tried.h \
 	src/state/said.c src/state/said.h \

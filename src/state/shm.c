@@ -26,6 +26,7 @@ struct share {
 enum saying { SAY_NOTHING = 0, SAY_WRITING, SAY_READY, SAY_SAID };
 
 static struct slot own[SHM_OWN_SLOTS];
+static _Atomic uint64_t own_overflow;
 
 /* The user's, and the group's. */
 static struct share shares[2];
@@ -303,6 +304,15 @@ static struct shm_header *segment(struct share *share)
 	return attach(share);
 }
 
+static struct slot *find_own(const struct slot_name *n)
+{
+	struct slot *s = find(own, SHM_OWN_SLOTS, n, NULL);
+
+	if (!s)
+		atomic_fetch_add_explicit(&own_overflow, 1, memory_order_relaxed);
+	return s;
+}
+
 struct slot *shm_slot(enum scope scope, const char *dest, const char *policy_name,
                       bool *shared)
 {
@@ -326,7 +336,7 @@ struct slot *shm_slot(enum scope scope, const char *dest, const char *policy_nam
 		}
 		let_go(share, h);
 	}
-	return find(own, SHM_OWN_SLOTS, &n, NULL);
+	return find_own(&n);
 }
 
 bool shm_check(const struct slot *s)
@@ -379,6 +389,7 @@ static void forget(_Atomic uint64_t *words, size_t count)
 
 void shm_postfork_child(void)
 {
+	forget(&own_overflow, 1);
 	for (unsigned i = 0; i < SHM_OWN_SLOTS; i++) {
 		forget(&own[i].sum_wait, 1);
 		forget(&own[i].sum_attempts, 1);
@@ -391,6 +402,11 @@ void shm_postfork_child(void)
 struct slot *shm_own(void)
 {
 	return own;
+}
+
+uint64_t shm_own_overflow(void)
+{
+	return atomic_load_explicit(&own_overflow, memory_order_relaxed);
 }
 
 int64_t slot_now(void)

@@ -104,8 +104,9 @@ void shm_unmap(struct shm_header *h);
  * as of shm_map(). */
 int shm_retire(const char *path);
 
-/* This process's slots, SHM_OWN_SLOTS of them. */
+/* This process's slots, SHM_OWN_SLOTS of them, and how often there was none left. */
 struct slot *shm_own(void);
+uint64_t shm_own_overflow(void);
 
 /* ns, the clock of all words and of the engine (CLOCK_MONOTONIC): the same in all
  * processes of the machine, but in those of another time namespace. */

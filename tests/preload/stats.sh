@@ -79,7 +79,7 @@ row() {
 # client PORT: one connect, under a policy that is quick
 client() {
 	LD_PRELOAD=$preload LIBRETRY_CONFIG=${conf:-none} LIBRETRY_LOG=file:$tmp/log \
-		LIBRETRY_BASE_DELAY=1ms LIBRETRY_MAX_ATTEMPTS=3 LIBRETRY_STATS=${counting:-shm} \
+		LIBRETRY_BASE_DELAY=1ms LIBRETRY_MAX_ATTEMPTS=3 LIBRETRY_STATS=${counting-shm} \
 		"$TOOLS/connect_once" 127.0.0.1 "$1"
 }
 
@@ -452,11 +452,46 @@ without_httpd() {
 	umount "$(realpath "$httpd")"
 }
 
+# The same of one process, in a file that it writes by itself.
+files() {
+	counting=file:$tmp/%e-%p.prom
+	client 1 >/dev/null
+	is "a file is written at exit" 1 "$(find . -name 'connect_once-*.prom' | wc -l)"
+	is "and nothing else" "" "$(find . -name '.*prom*')"
+	cp connect_once-*.prom out
+	has "it counts calls" 'op="connect",dest="127.0.0.1:1",policy="default"} 1' out
+	has "and why they ended" 'policy="default",reason="attempts"} 1' out
+	has "whose they are" "{segment=\"process:connect_once:" out
+	[ -z "$python" ] || {
+		$python "$TOP_SRCDIR/tests/preload/exposition.py" <out >err 2>&1
+		is "it is well-formed" 0 "$?"
+	}
+	families='s/^# TYPE //p'
+	sed -n "$families" out >one
+	lr stats --prometheus
+	is "its names and types are the command's" "$(sed -n "$families" out)" "$(<one)"
+	rm -f connect_once-*.prom
+	client 7 >/dev/null
+	is "nothing without a failure" "" "$(find . -name 'connect_once-*')"
+	cat >files.conf <<-'C'
+	version = 1;
+	stats = { to = "file:DIR/one.json"; format = "json"; };
+	policies = { default = { budget = { scope = "user"; }; }; };
+	C
+	sed -i "s,DIR,$tmp," files.conf
+	conf=$tmp/files.conf counting=
+	client 1 >/dev/null
+	conf= counting=shm
+	has "JSON, and with a shared budget" '"calls":1,"retries":2,' one.json
+	has "nothing of others" '"gave_up":1,' one.json
+}
+
 words
 nothing_yet
 counts
 completes
 prometheus
+files
 rules
 serves
 without_httpd

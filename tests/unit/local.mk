@@ -25,7 +25,7 @@ UNIT_TESTS = \
 	tests/unit/test_shm_file \
 	tests/unit/test_shm_crowd \
 	tests/unit/test_tally \
-	tests/unit/test_stats tests/unit/test_visits \
+	tests/unit/test_stats tests/unit/test_stats_file tests/unit/test_visits \
 	tests/unit/test_fdtab \
 	tests/unit/test_fdtab_threads \
 	tests/unit/test_fdtab_watch \
@@ -411,10 +411,15 @@ tests_unit_test_tally_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_tally_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_tally_LDADD = $(UNIT_STATE)
 
+tests_unit_test_stats_file_SOURCES = tests/unit/test_stats_file.c
+tests_unit_test_stats_file_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_stats_file_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_stats_file_LDADD = $(UNIT_STATE)
+
 tests_unit_test_stats_SOURCES = tests/unit/test_stats.c
-tests_unit_test_stats_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_stats_CPPFLAGS = $(UNIT_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_stats_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_test_stats_LDADD = src/cli/libcli.a src/state/libstate.a $(UNIT_CONFIG)
+tests_unit_test_stats_LDADD = src/cli/libcli.a src/state/libstate.a $(UNIT_CONFIG) $(JANSSON_LIBS)
 
 tests_unit_test_visits_SOURCES = tests/unit/test_visits.c
 tests_unit_test_visits_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -2,6 +2,7 @@
 #include "cli/stats.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -490,7 +491,71 @@ START_TEST(users_and_groups_have_names)
 }
 END_TEST
 
+static const struct stats_dest *dest(void *arg, unsigned i)
+{
+	(void)arg;
+	return &st.dests[i];
+}
+
+static void put(void *to, const char *text, size_t len)
+{
+	fwrite(text, 1, len, to);
+}
+
+static void write_view_json(FILE *to)
+{
+	static char room[VIEW_ROOM];
+	const struct view v = { .segment = "process:x", .present = true, .wall = WALL,
+		                .count = st.count, .dest = dest, .flush = put, .to = to,
+		                .room = room };
+
+	view_json(&v);
+}
+
+/* The members of the first destination of <text>, one a line, in order. */
+static char *first_of(char *text)
+{
+	json_error_t e;
+	json_t *all = json_loads(text, 0, &e), *first;
+	char *dump;
+
+	ck_assert_msg(all != NULL, "%s: %s", e.text, text);
+	first = json_array_get(json_object_get(all, "destinations"), 0);
+	ck_assert_ptr_nonnull(first);
+	dump = json_dumps(first, JSON_SORT_KEYS | JSON_INDENT(1));
+	json_decref(all);
+	return dump;
+}
+
+/* What a process writes of itself is what the command says of a segment. */
+START_TEST(json_of_a_process_is_the_same)
+{
+	struct slot *s = example();
+	char *one, *other;
+
+	s->hold = NOW + 1500 * DUR_MS;
+	s->pace = 12345;
+	build();
+	st.dests[0].budget_left = 7;
+	one = first_of(written(write_json));
+	other = first_of(written(write_view_json));
+	ck_assert_str_eq(one, other);
+	free(one);
+	free(other);
+	s->last_error = 9999;
+	s->last_failure = 0;
+	memcpy((void *)s->text, "lookup:a\"b\\", 11);
+	build();
+	one = first_of(written(write_json));
+	other = first_of(written(write_view_json));
+	ck_assert_str_eq(one, other);
+	free(one);
+	free(other);
+}
+END_TEST
+
 UNIT_MAIN("stats", &nothing_is_nothing, &outcomes_add_up, &the_table_says_it, &json_says_it,
+          &json_of_a_process_is_the_same,
           &prometheus_says_it, &labels_are_harmless, &states_are_read, &a_hold_is_not_healthy,
           &budgets_that_are_shared_are_known, &rubbish_is_shown_as_it_is,
           &a_name_does_not_steer_the_terminal, &a_hold_of_days_is_none,

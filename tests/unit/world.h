@@ -375,10 +375,12 @@ static struct slot *world_slot(void *ctx, const struct policy *policy, const cha
 	return w->remembers ? &w->slot : NULL;
 }
 
-static struct slot *world_stats(void *ctx, const struct policy *policy, const char *dest)
+static struct slot *world_stats(void *ctx, const struct policy *policy, const char *dest,
+                                bool shared)
 {
 	(void)policy;
 	(void)dest;
+	(void)shared;
 	return ((struct world *)ctx)->stats;
 }
 
