@@ -162,6 +162,12 @@ static void *function(const struct object *o, size_t i)
 #endif
 }
 
+/* A version that only who was linked with it gets: dlsym() passes it over. */
+static bool is_old(const struct object *o, size_t i)
+{
+	return o->versions && i < o->versions_end && (o->versions[i] & VERSION_HIDDEN);
+}
+
 /* Whether the object has the name; *found is set if it is a plain one. */
 static bool look_up(const struct object *o, const struct next_name *want, const char *name,
                     void **found)
@@ -169,6 +175,7 @@ static bool look_up(const struct object *o, const struct next_name *want, const 
 	uint32_t hash = want->hash;
 	ElfW(Addr) word = o->bloom[(hash / BLOOM_BITS) & o->bloom_mask];
 	size_t end = o->symbols_end;
+	bool has = false;
 	size_t hit = 0;
 	size_t i;
 
@@ -183,14 +190,16 @@ static bool look_up(const struct object *o, const struct next_name *want, const 
 		uint32_t h = o->chain[i - o->first];
 
 		if (((h ^ hash) | 1) == 1 && is_named(o, &o->symbols[i], name, want->len)) {
-			if (hit)
-				return true; /* several versions */
-			hit = i;
+			has = true;
+			if (hit && !is_old(o, i))
+				return true; /* several that are not old */
+			if (!is_old(o, i))
+				hit = i;
 		}
 		if (h & 1) {
 			if (hit)
 				*found = function(o, hit);
-			return hit != 0;
+			return has;
 		}
 	}
 	return true;
