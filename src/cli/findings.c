@@ -63,6 +63,13 @@ void findings_add(struct findings *f, enum finding_code code, const char *file,
 	new->detail = detail && *detail ? need(strdup(detail)) : NULL;
 }
 
+void findings_change(struct findings *f, enum finding_code from, enum finding_code to)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i].code == from)
+			f->list[i].code = to;
+}
+
 bool findings_have(const struct findings *f, enum finding_code code)
 {
 	for (size_t i = 0; i < f->count; i++) {

@@ -74,7 +74,8 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	  "for connects use its own retries or a proxy") \
 	X(DEEPBIND, "deepbind", PARTLY, \
 	  "PHP loads its extensions with RTLD_DEEPBIND, which hides every preload from them", \
-	  "use builds with the extension compiled in; what PHP itself calls is covered") \
+	  "set process.deepbind = \"clear\" in the configuration; what PHP itself calls is " \
+	  "covered") \
 	X(IO_URING, "io-uring", PARTLY, \
 	  "uses io_uring: what is submitted that way is not seen", \
 	  "if it connects through io_uring, have it use epoll instead") \
@@ -153,6 +154,9 @@ enum coverage { COVERED = 0, PARTLY, NOT_COVERED };
 	  "this /dev/shm is not that of the whole machine: programs inside and outside of it " \
 	  "share nothing", \
 	  "to share, give the containers one (--ipc=host, or a volume at /dev/shm)") \
+	X(DEEPBIND_CLEARED, "deepbind-cleared", COVERED, \
+	  "PHP loads its extensions with RTLD_DEEPBIND, which process.deepbind takes out", \
+	  NULL) \
 	X(OTHER_PRELOAD, "other-preload", COVERED, "another library is preloaded too", NULL) \
 	X(SYSTEM_PRELOAD, "system-preload", COVERED, \
 	  "/etc/ld.so.preload preloads into every program", NULL) \
@@ -224,6 +228,8 @@ enum coverage finding_effect(enum finding_code code);
  * Memory that runs out ends the command. */
 void findings_add(struct findings *f, enum finding_code code, const char *file,
                   const char *detail);
+/* Every <from> is a <to> from now on. */
+void findings_change(struct findings *f, enum finding_code from, enum finding_code to);
 bool findings_have(const struct findings *f, enum finding_code code);
 void findings_free(struct findings *f);
 

@@ -235,6 +235,8 @@ void setup_findings(struct setup *s, const struct env *env, const char *given, c
 	program_findings(c, env, exe, f);
 	log_findings(s, f);
 	grace_findings(s, grace, f);
+	if (LR_JUMPS && s->config->process.clear_deepbind)
+		findings_change(f, FINDING_DEEPBIND, FINDING_DEEPBIND_CLEARED);
 }
 
 void setup_free(struct setup *s)

@@ -194,7 +194,7 @@ struct key {
 	  "on-failure", 0) \
 	G(PROCESS, host_group, CUSTOM, "none", 0) \
 	K(PROCESS, deepbind, CHOICE, process_settings, clear_deepbind, 0, 0, choices_deepbind, \
-	  "keep", KEY_NOT_YET) \
+	  "keep", 0) \
 	\
 	G(LOG, to, CUSTOM, "stderr", 0) \
 	K(LOG, level, CHOICE, log_settings, level, 0, 0, choices_level, "info", 0) \

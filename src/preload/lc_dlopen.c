@@ -4,6 +4,7 @@
 
 #include "base/compat.h"
 #include "preload/configure.h"
+#include "preload/real.h"
 
 /*
  * libconfig's names that its own code calls through the dynamic linker, and
@@ -98,14 +99,14 @@ static bool fill(struct lcapi *lc, void *handle)
 
 bool lcapi_load(struct lcapi *lc, void **handle, const char **why)
 {
-	__typeof__(&dlopen) open_library = RARE(dlopen);
 	int flags = RTLD_NOW | RTLD_LOCAL;
 
 	if (names_taken() && !keep_apart(&flags)) {
 		*why = CANNOT_KEEP_APART ", so the file cannot be read here";
 		return false;
 	}
-	*handle = open_library ? open_library(LIBCONFIG_SONAME, flags) : NULL;
+	/* Not by ours, which may take the flag out. */
+	*handle = real.dlopen(LIBCONFIG_SONAME, flags);
 	if (!*handle) {
 		*why = "cannot be read: " LIBCONFIG_SONAME " cannot be loaded";
 		return false;

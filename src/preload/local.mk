@@ -8,6 +8,7 @@ libretry_so_SOURCES = \
 	src/preload/again.c src/preload/io.h \
 	src/preload/configure.c src/preload/configure.h \
 	src/preload/dial.h \
+	src/preload/dlopen.S src/preload/deepbind.c \
 	src/preload/epinfo.c src/preload/epinfo.h \
 	src/preload/fork.c \
 	src/preload/gate.h \

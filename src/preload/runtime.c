@@ -361,6 +361,19 @@ void runtime_confine(bool before)
 	errno = saved;
 }
 
+bool runtime_clears_deepbind(void)
+{
+	const struct config *c = atomic_load(&current);
+	int saved = errno;
+
+	if (!c && config_exists && !(gate_now() & GATE_PASS) && !atomic_load(&load_forbidden) &&
+	    runtime_owns_process() && !sys_on_signal_stack())
+		load_alone(false);
+	errno = saved;
+	c = atomic_load(&current);
+	return c && c->process.clear_deepbind && !(gate_now() & GATE_PASS);
+}
+
 bool runtime_owns_process(void)
 {
 	return atomic_load(&owner) == sys_getpid();

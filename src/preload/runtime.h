@@ -97,6 +97,12 @@ bool runtime_owns_process(void);
  * end. errno untouched. */
 void runtime_confine(bool before);
 
+/* process.deepbind = "clear", for a dlopen() that asks for deep binding: loads the
+ * configuration if nobody has or is doing so. A thread that loads a module holds the dynamic
+ * linker's lock, which another thread may want that loads our settings: nobody is waited
+ * for. errno untouched. */
+bool runtime_clears_deepbind(void);
+
 /* LIBRETRY_SEED; false if it is not set. */
 bool runtime_seed(uint64_t *seed);
 

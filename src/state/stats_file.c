@@ -70,11 +70,20 @@ static const struct stats_dest *own(void *arg, unsigned i)
 	return &view;
 }
 
+/* (Another function of libc's, strstr(), would cost every process its look-up.) */
+static bool has_number(const char *pattern)
+{
+	for (; *pattern; pattern++)
+		if (pattern[0] == '%' && pattern[1] == 'p')
+			return true;
+	return false;
+}
+
 static void name_process(struct fmt *f, const char *pattern)
 {
 	fmt_str(f, "process:");
 	filename_program(f);
-	if (strstr(pattern, "%p")) {
+	if (has_number(pattern)) {
 		fmt_char(f, ':');
 		fmt_u64(f, (uint64_t)sys_getpid());
 	}

@@ -287,6 +287,9 @@ programs() {
 		'console.log(require("fs").readFileSync("/proc/self/maps").toString())'
 	real "busybox" covered "" busybox cat /proc/self/maps
 	real "PHP" partly deepbind php -r 'echo file_get_contents("/proc/self/maps");'
+	echo 'version = 1; process = { deepbind = "clear"; };' >clear.conf
+	LIBRETRY_CONFIG=$tmp/clear.conf real "PHP, reached" covered deepbind-cleared php \
+		-r 'echo file_get_contents("/proc/self/maps");'
 	cat >Maps.java <<-'JAVA'
 	import java.nio.file.*;
 	class Maps {

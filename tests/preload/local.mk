@@ -32,14 +32,14 @@ PRELOAD_TESTS = \
 	tests/preload/injectenv.pt
 PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preload/daemon.pt \
 	tests/preload/forks.pt tests/preload/alloc.pt tests/preload/beside.pt \
-	tests/preload/behind.pt tests/preload/clocks.pt
+	tests/preload/behind.pt tests/preload/clocks.pt tests/preload/deepbind.pt
 PRELOAD_TESTS += tests/preload/turns.pt tests/preload/carry.pt tests/preload/stale.pt
 EXTRA_DIST += tests/preload/turns.env tests/preload/carry.env tests/preload/stale.env
 PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt tests/preload/wild.pt
 EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env tests/preload/wild.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
-	tests/preload/clocks.env tests/preload/behind.env
+	tests/preload/clocks.env tests/preload/behind.env tests/preload/deepbind.env
 check_PROGRAMS += $(PRELOAD_TESTS)
 PRELOAD_SH = tests/preload/cli.sh tests/preload/report.sh \
 	tests/preload/doctor.sh tests/preload/explain.sh tests/preload/simulate.sh tests/preload/suggest.sh \
@@ -230,6 +230,11 @@ tests_preload_inject_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_inject_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_inject_pt_LDADD = $(CHECK_LIBS) -lpthread
 
+tests_preload_deepbind_pt_SOURCES = tests/preload/deepbind.c
+tests_preload_deepbind_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_deepbind_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_deepbind_pt_LDADD = $(CHECK_LIBS) -lpthread
+
 tests_preload_injectenv_pt_SOURCES = tests/preload/injectenv.c
 tests_preload_injectenv_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_injectenv_pt_CFLAGS = $(UNIT_CFLAGS)
@@ -240,7 +245,8 @@ check_PROGRAMS += tests/preload/early.so tests/preload/deep.so
 tests_preload_early_so_SOURCES = tests/preload/early.c
 tests_preload_early_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_preload_deep_so_SOURCES = tests/preload/deep.c
-tests_preload_deep_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_preload_deep_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,--enable-new-dtags \
+	-Wl,-rpath,'$$ORIGIN'
 check_PROGRAMS += tests/preload/bound.so tests/preload/kinds.so tests/preload/odd.so
 tests_preload_bound_so_SOURCES = tests/preload/bound.c
 tests_preload_bound_so_LDFLAGS = $(AM_LDFLAGS) -shared
