@@ -5,6 +5,7 @@
 #include "preload/configure.h"
 #include "preload/inject.h"
 #include "preload/runtime.h"
+#include "preload/signal.h"
 #include "state/fdtab.h"
 #include "state/names.h"
 #include "state/replay.h"
@@ -26,6 +27,7 @@ static void child(void)
 	stats_file_postfork_child();
 	log_postfork_child();
 	runtime_postfork_child();
+	signal_postfork_child();
 	thread_random_postfork_child();
 	inject_postfork_child();
 }

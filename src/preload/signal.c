@@ -43,9 +43,9 @@ struct kernel_timespec {
 /*
  * The program's handlers, one table per calling convention, so that a signal
  * arriving between two sigaction() calls cannot reach a handler with the wrong
- * arguments. Only functions are recorded: a vfork child that resets its signals
- * before exec shares this memory, and must not take the parent's handler away.
- * (A vfork child that installs a function would; none is known to.)
+ * arguments. Only functions are recorded: a child that shares this memory and resets
+ * its signals before exec must not take the parent's handler away. (One that installs
+ * a function does, if it was not made by vfork(); none is known to.)
  */
 static void (*_Atomic handlers1[SIGNALS + 1])(int);
 static void (*_Atomic handlers3[SIGNALS + 1])(int, siginfo_t *, void *);
@@ -55,6 +55,8 @@ static _Atomic uint32_t stop_word;
 static _Atomic uint32_t waiters;
 static _Atomic int64_t stop_until;
 static _Atomic int unlogged;
+/* The last one caught where this is not the process that we know: it << 8 | signal. */
+static _Atomic uint64_t strayed;
 static _Atomic bool no_waitv; /* the kernel, or a filter, has no futex_waitv() */
 
 static bool in_stop_set(int sig)
@@ -87,19 +89,41 @@ static void stop_until_then(int64_t until, bool wake)
 		syscall(SYS_futex, &stop_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* A trampoline outlives the moment from which on nothing is asked of the kernel. */
-static void caught(int sig)
+static void stop_by(int sig)
 {
-	int saved = errno;
 	int64_t until = INT64_MAX;
 
-	if (!in_stop_set(sig) || atomic_load(&stop_until) == INT64_MAX)
-		return;
 	if (sig != SIGTERM)
 		until = dur_add(sys_monotonic(), SHORT_STOP);
 	atomic_store(&unlogged, sig);
 	stop_until_then(until, true);
+}
+
+/*
+ * A trampoline outlives the moment from which on nothing is asked of the kernel. In a
+ * vfork child it runs in the memory of its parent, whom the signal did not reach. A
+ * child of fork() may not be known yet, as other libraries' handlers of fork run before
+ * ours: which then looks whether the signal was its own.
+ */
+static void caught(int sig)
+{
+	int saved = errno;
+
+	if (!in_stop_set(sig) || atomic_load(&stop_until) == INT64_MAX)
+		return;
+	if (runtime_owns_process())
+		stop_by(sig);
+	else
+		atomic_store(&strayed, (uint64_t)sys_getpid() << 8 | (unsigned)sig);
 	errno = saved;
+}
+
+void signal_postfork_child(void)
+{
+	uint64_t word = atomic_exchange(&strayed, 0);
+
+	if (word >> 8 == (uint64_t)sys_getpid())
+		stop_by((int)(word & 0xff));
 }
 
 void signal_stop_for_good(bool wake)
@@ -133,15 +157,16 @@ static bool is_function(sighandler_t h)
 	return h != SIG_DFL && h != SIG_IGN && h != SIG_HOLD && h != SIG_ERR;
 }
 
-/* Whether a handler for <sig> gets a trampoline. No configuration is read for
- * this: sigaction() may be called anywhere, in handlers and in allocators. */
+/* Whether a handler for <sig> gets a trampoline: not a vfork child's, whose handlers are
+ * its own, and the table its parent's. No configuration is read for this: sigaction() may
+ * be called anywhere, in handlers and in allocators. */
 static bool interposed(int sig)
 {
 	unsigned gate = gate_now();
 
 	if (lr_unlikely(gate & GATE_UNINIT))
 		gate = runtime_init();
-	return !(gate & GATE_PASS) && in_stop_set(sig);
+	return !(gate & GATE_PASS) && in_stop_set(sig) && !thread_is_vforked();
 }
 
 /* The program's handlers for <sig>, one for each calling convention. */
@@ -205,7 +230,7 @@ int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 		}
 	}
 	rc = real.sigaction(sig, act ? &mine : NULL, old);
-	if (rc != 0 && act)
+	if (rc != 0 && act && ours)
 		set_own(sig, before);
 	else if (rc == 0 && old)
 		unwrap(old, before);
@@ -228,7 +253,7 @@ static sighandler_t set_simple(sighandler_t (*const *set)(int, sighandler_t), in
 		handler = trampoline1;
 	}
 	old = (*set)(sig, handler);
-	if (old == SIG_ERR)
+	if (old == SIG_ERR && ours)
 		set_own(sig, before);
 	else if (old == trampoline1)
 		return before.one;

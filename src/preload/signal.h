@@ -34,6 +34,9 @@ bool signal_stopping(void);
 /* The stop signal that nobody has logged yet; 0 if there is none. */
 int signal_take_unlogged(void);
 
+/* In the child after fork, once runtime_postfork_child() has made it the owner. */
+void signal_postfork_child(void);
+
 /*
  * Between a failed attempt and the wait, and between the wait and the next
  * attempt, a few hundred microseconds go by (mostly the log's). A signal that

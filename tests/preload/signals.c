@@ -234,6 +234,91 @@ START_TEST(vfork_child_resets_signals)
 }
 END_TEST
 
+static void on_signal_of_child(int sig)
+{
+	(void)sig;
+}
+
+/* Nor is its signal the parent's, or the handler that it installs: what it was to stop has
+ * ended with it. */
+START_TEST(vfork_child_is_stopped_alone)
+{
+	struct sigaction now;
+	int server = bound(&dead);
+	int error, status;
+	pid_t pid;
+
+	handle(SIGTERM, SA_RESTART);
+	handle(SIGINT, SA_RESTART);
+	pid = vfork();
+	if (pid == 0) {
+		kill(getpid(), SIGINT);
+		kill(getpid(), SIGTERM);
+		signal(SIGTERM, on_signal_of_child);
+		kill(getpid(), SIGTERM);
+		_exit(signal(SIGTERM, SIG_DFL) == on_signal_of_child ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(atomic_load(&handled), 2);
+	listen_late(server, 50);
+	connect_dead(&error);
+	ck_assert_int_eq(error, 0);
+	ck_assert_uint_eq(log_lines(" recovered "), 1);
+	ck_assert_uint_eq(log_lines(" stopping "), 0);
+	ck_assert_int_eq(sigaction(SIGTERM, NULL, &now), 0);
+	ck_assert(now.sa_handler == on_signal);
+	kill(getpid(), SIGTERM);
+	ck_assert_int_eq(atomic_load(&handled), 3);
+}
+END_TEST
+
+static volatile bool stops_in_child;
+
+static void in_child(void)
+{
+	if (stops_in_child)
+		raise(SIGTERM);
+}
+
+static void before_constructors(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+__attribute__((section(".preinit_array"), used)) static void (*preinit)(void) =
+	before_constructors;
+
+/* The signal comes before the library's own handler of fork has run in the child. */
+START_TEST(a_new_child_is_stopped)
+{
+	int error, status;
+	pid_t pid;
+
+	bound(&dead);
+	handle(SIGTERM, SA_RESTART);
+	stops_in_child = true;
+	pid = fork();
+	stops_in_child = false;
+	if (pid == 0) {
+		connect_dead(&error);
+		_exit(error == ECONNREFUSED && atomic_load(&handled) == 1 ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(log_lines_of(pid, " retry "), 0);
+	ck_assert_uint_eq(log_lines_of(pid, "reason=stopping"), 1);
+	/* It is not its parent's. */
+	pid = fork();
+	if (pid == 0) {
+		listen_late(bound(&dead), 20);
+		connect_dead(&error);
+		_exit(error ? 1 : 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 static sigjmp_buf out;
 
 static void jump(int sig)
@@ -407,6 +492,7 @@ END_TEST
 UNIT_MAIN("preload signals", &handler_without_restart_ends_the_wait,
           &handler_with_restart_does_not, &stop_signal_ends_all_waits_in_all_threads,
           &default_action_kills_at_once, &programs_see_their_own_handlers,
-          &vfork_child_resets_signals, &a_handler_may_jump_out,
+          &vfork_child_resets_signals, &vfork_child_is_stopped_alone,
+          &a_new_child_is_stopped, &a_handler_may_jump_out,
           &waiting_threads_can_be_cancelled, &forked_children_draw_different_waits, &fork_storm,
           &smallest_stack)
