@@ -409,7 +409,8 @@ static LR_NOINLINE int slow(struct call *c)
 {
 	unsigned long space[PARTS * SMALL_WORDS];
 
-	if (gate_idle())
+	/* Not in a vfork child: what its parent's threads begin is nothing to it. */
+	if (gate_idle() && !thread_is_vforked())
 		return among_threads(c, space);
 	if (!gate_open() || c->n < 0 || !may_use(c) || !begin(c, c->tv, WAITS_NOW) ||
 	    !prepare(c, space))

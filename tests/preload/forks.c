@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -330,6 +331,96 @@ START_TEST(a_vfork_child_closes)
 }
 END_TEST
 
+/* A child in a wait, and a thread of its parent that connects meanwhile, on a number that is
+ * a pipe in the child. */
+static struct {
+	struct sockaddr_in to;
+	int fd;
+	int pipes[2];
+	atomic_int child;
+} meanwhile;
+
+static bool sleeps(pid_t pid)
+{
+	char path[64];
+	char state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+static void *connects_when_the_child_waits(void *arg)
+{
+	int64_t end = ms_now() + 10000;
+
+	while (!sleeps(atomic_load(&meanwhile.child)) && ms_now() < end)
+		sleep_ms(1);
+	if (connect(meanwhile.fd, (struct sockaddr *)&meanwhile.to, sizeof(meanwhile.to)) == 0 ||
+	    errno != EINPROGRESS || write(meanwhile.pipes[1], "x", 1) != 1)
+		return NULL;
+	return arg;
+}
+
+/* The child's wait, which ends when that thread has written to the pipe. */
+static int waits_by(unsigned way, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	fd_set readable;
+
+	FD_ZERO(&readable);
+	FD_SET(fd, &readable);
+	switch (way) {
+	case 0: return poll(&p, 1, -1);
+	case 1: return ppoll(&p, 1, NULL, NULL);
+	case 2: return select(fd + 1, &readable, NULL, NULL, NULL);
+	default: return pselect(fd + 1, &readable, NULL, NULL, NULL, NULL);
+	}
+}
+
+/* What the parent begins while its child waits is not what the child sees. */
+static void waits_while_the_parent_connects(unsigned way)
+{
+	int server = bound(&meanwhile.to);
+	int status;
+	pthread_t t;
+	void *done;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(meanwhile.pipes), 0);
+	meanwhile.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	atomic_store(&meanwhile.child, 0);
+	ck_assert_int_eq(pthread_create(&t, NULL, connects_when_the_child_waits, &meanwhile), 0);
+	pid = vfork();
+	if (pid == 0) {
+		/* Past the library, which is asked about the wait. */
+		if (syscall(SYS_dup3, meanwhile.pipes[0], meanwhile.fd, 0) != meanwhile.fd)
+			_exit(1);
+		atomic_store(&meanwhile.child, getpid());
+		_exit(waits_by(way, meanwhile.fd) == 1 ? 0 : 2);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(pthread_join(t, &done), 0);
+	ck_assert_ptr_eq(done, &meanwhile);
+	ck_assert_int_eq(status, 0);
+	ends_well(meanwhile.fd, server);
+	ck_assert_uint_eq(log_lines(" recovered "), way + 1);
+	close(meanwhile.pipes[0]);
+	close(meanwhile.pipes[1]);
+}
+
+START_TEST(a_vfork_child_waits)
+{
+	for (unsigned way = 0; way < 4; way++)
+		waits_while_the_parent_connects(way);
+}
+END_TEST
+
 /* In a process of its own: a sanitizer starts a thread at its end. */
 static void vfork_fails(void)
 {
@@ -470,6 +561,6 @@ END_TEST
 
 UNIT_MAIN("preload forks", &fork_storm_among_retrying_threads,
           &spawned_children_close_and_replace, &a_vfork_child_changes_nothing,
-          &a_vfork_child_connects, &a_vfork_child_closes, &vfork_is_vfork,
-          &a_child_made_past_libc, &a_child_made_past_libc_connects,
+          &a_vfork_child_connects, &a_vfork_child_closes, &a_vfork_child_waits,
+          &vfork_is_vfork, &a_child_made_past_libc, &a_child_made_past_libc_connects,
           &a_child_inherits_no_retry)
