@@ -376,8 +376,29 @@ static int finish(struct call *c, int rc)
 	return rc;
 }
 
+/*
+ * A wait that cannot go on has ended with <rc>. A first attempt whose failure it shows is
+ * the program's, which may ask for the error next, and is not to hear that there is none.
+ */
+static int shown_as_it_is(struct call *c, unsigned long *space, int rc)
+{
+	if (rc <= 0 || !gate_open() || !prepare(c, space))
+		return rc;
+	copy_in(c);
+	for (int fd = 0; (fd = next_known(c, fd)) < c->bits; fd++) {
+		struct pend_ref ref;
+
+		if (fdtab_find(fd, &ref) && pend_state(&ref) == PEND_CONNECTING &&
+		    atomic_load(&ref.p->identity) == 0 && asks_bad(fd))
+			fdtab_drop(&ref);
+	}
+	if (c->mapped)
+		waits_unmap(c->work, c->mapped);
+	return rc;
+}
+
 /* Nothing is under way, but another thread may begin a connect meanwhile. With
- * more than fits on the stack there is no second look: to map memory here would
+ * more than fits on the stack there is no copy to go on with: to map memory here would
  * cost programs in which nothing fails. */
 static int among_threads(struct call *c, unsigned long *space)
 {
@@ -385,8 +406,10 @@ static int among_threads(struct call *c, unsigned long *space)
 	int64_t entry;
 	int rc;
 
-	if (c->n < 0 || c->n > FD_SETSIZE || !may_use(c))
+	if (c->n < 0 || !may_use(c))
 		return call_plain(c);
+	if (c->n > FD_SETSIZE)
+		return shown_as_it_is(c, space, call_plain(c));
 	if (!c->is_pselect && c->tv)
 		tv = *c->tv;
 	entry = is_timed(c) ? clock_at_entry() : WAITS_NOW;

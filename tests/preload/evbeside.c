@@ -284,6 +284,79 @@ START_TEST(a_wait_sees_what_begins_after_a_vfork)
 }
 END_TEST
 
+/* A thread in select() when nothing is under way, with <n> numbers. */
+static struct {
+	int n;
+	int quiet;       /* wakes nobody as it is */
+	int pipes[2];
+	_Atomic pid_t tid;
+	int count;
+	bool shown;
+	int error;       /* of .quiet, if it is shown */
+} selecting;
+
+#define BITS (8 * sizeof(unsigned long))
+
+static void *selects(void *arg)
+{
+	unsigned long r[64] = { 0 }, w[64] = { 0 };
+	int fd = selecting.quiet;
+
+	r[(size_t)selecting.pipes[0] / BITS] |= 1UL << (size_t)selecting.pipes[0] % BITS;
+	w[(size_t)fd / BITS] |= 1UL << (size_t)fd % BITS;
+	selecting.tid = (pid_t)syscall(SYS_gettid);
+	selecting.count = select(selecting.n, (fd_set *)r, (fd_set *)w, NULL, NULL);
+	selecting.shown = w[(size_t)fd / BITS] >> (size_t)fd % BITS & 1;
+	selecting.error = selecting.shown ? so_error(fd) : 0;
+	return arg;
+}
+
+/* The number becomes a socket whose connect is refused, and then another one wakes the
+ * thread. */
+static void begins_beside_select(int n)
+{
+	struct ev e = { 0 };
+	pthread_t thread;
+	int ends[2];
+
+	bound(&e.sa);
+	must_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	must_eq(pipe(selecting.pipes), 0);
+	while (write(ends[0], case_name, sizeof(case_name)) > 0)
+		;
+	selecting.n = n;
+	selecting.quiet = ends[0];
+	selecting.tid = 0;
+	ck_assert_int_eq(pthread_create(&thread, NULL, selects, NULL), 0);
+	until_it_sleeps(&selecting.tid);
+	must_eq(close(ends[0]), 0);
+	e.fd = stream();
+	must_eq(e.fd, ends[0]);
+	must_fail(connect(e.fd, (struct sockaddr *)&e.sa, sizeof(e.sa)), EINPROGRESS);
+	must_eq(write(selecting.pipes[1], "x", 1), 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	close(e.fd);
+	close(ends[1]);
+	close(selecting.pipes[0]);
+	close(selecting.pipes[1]);
+}
+
+/* With more than an fd_set there is no copy that the wait could go on with. What it shows is
+ * then not retried: a program that asks for the error is not told that there is none. */
+START_TEST(a_select_sees_what_begins)
+{
+	begins_beside_select(FD_SETSIZE);
+	ck_assert_int_eq(selecting.count, 1);
+	ck_assert(!selecting.shown);
+	ck_assert_uint_eq(log_lines(" retry "), 1);
+	begins_beside_select(FD_SETSIZE + 1);
+	ck_assert_int_eq(selecting.count, 2);
+	ck_assert(selecting.shown);
+	ck_assert_int_eq(selecting.error, ECONNREFUSED);
+	ck_assert_uint_eq(log_lines(" retry "), 1);
+}
+END_TEST
+
 /* How many attempts a refused connect gets. */
 static unsigned attempts(const struct sockaddr_in *sa)
 {
@@ -317,4 +390,4 @@ END_TEST
 
 UNIT_MAIN("preload evbeside", &data_is_shared, &a_vfork_child,
           &no_refusal_is_quicker_than_its_record, &a_wait_sees_what_begins_after_a_vfork,
-          &a_changed_file_is_taken)
+          &a_select_sees_what_begins, &a_changed_file_is_taken)

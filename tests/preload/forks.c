@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -337,30 +336,12 @@ static struct {
 	struct sockaddr_in to;
 	int fd;
 	int pipes[2];
-	atomic_int child;
+	_Atomic pid_t child;
 } meanwhile;
-
-static bool sleeps(pid_t pid)
-{
-	char path[64];
-	char state = '?';
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-		state = '?';
-	if (f)
-		fclose(f);
-	return state == 'S';
-}
 
 static void *connects_when_the_child_waits(void *arg)
 {
-	int64_t end = ms_now() + 10000;
-
-	while (!sleeps(atomic_load(&meanwhile.child)) && ms_now() < end)
-		sleep_ms(1);
+	until_it_sleeps(&meanwhile.child);
 	if (connect(meanwhile.fd, (struct sockaddr *)&meanwhile.to, sizeof(meanwhile.to)) == 0 ||
 	    errno != EINPROGRESS || write(meanwhile.pipes[1], "x", 1) != 1)
 		return NULL;
@@ -394,14 +375,14 @@ static void waits_while_the_parent_connects(unsigned way)
 
 	ck_assert_int_eq(pipe(meanwhile.pipes), 0);
 	meanwhile.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	atomic_store(&meanwhile.child, 0);
+	meanwhile.child = 0;
 	ck_assert_int_eq(pthread_create(&t, NULL, connects_when_the_child_waits, &meanwhile), 0);
 	pid = vfork();
 	if (pid == 0) {
 		/* Past the library, which is asked about the wait. */
 		if (syscall(SYS_dup3, meanwhile.pipes[0], meanwhile.fd, 0) != meanwhile.fd)
 			_exit(1);
-		atomic_store(&meanwhile.child, getpid());
+		meanwhile.child = getpid();
 		_exit(waits_by(way, meanwhile.fd) == 1 ? 0 : 2);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);

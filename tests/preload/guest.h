@@ -89,6 +89,26 @@ GUEST int bound(struct sockaddr_in *sa)
 	return bound_at("127.0.0.1", sa);
 }
 
+/* Until thread or process *<who> (0: it is not there yet) sleeps in the kernel. */
+GUEST void until_it_sleeps(_Atomic pid_t *who)
+{
+	int64_t end = ms_now() + 10000;
+	char state = '?';
+
+	while (state != 'S' && ms_now() < end) {
+		char path[64];
+		FILE *f;
+
+		sleep_ms(1);
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)*who);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = '?';
+		if (f)
+			fclose(f);
+	}
+}
+
 /* A TCP listener whose queue is full: the kernel drops further SYNs, and a
  * connect hangs. */
 GUEST int full_queue_at(const char *ip, struct sockaddr_in *sa)
