@@ -23,7 +23,7 @@ static _Atomic uint32_t calls[INJECT_FAULTS_MAX]; /* that each has matched */
 void inject_arm(void)
 {
 	atomic_store(&started, sys_monotonic());
-	atomic_fetch_or(&fdtab_gate, FDTAB_SENDS);
+	fdtab_raise(FDTAB_SENDS);
 }
 
 static bool has_sends(const struct inject_set *set)
@@ -45,9 +45,9 @@ bool inject_publish(const struct inject_set *set)
 	if (set)
 		atomic_store(&seed, set->seeded ? set->seed : thread_random());
 	if (set && has_sends(set))
-		atomic_fetch_or(&fdtab_gate, FDTAB_SENDS);
+		fdtab_raise(FDTAB_SENDS);
 	else
-		atomic_fetch_and(&fdtab_gate, ~FDTAB_SENDS);
+		fdtab_lower(FDTAB_SENDS);
 	atomic_store(&current, set);
 	return set != NULL;
 }

@@ -134,8 +134,7 @@ static void init(void)
 		atfork_register();
 	}
 	atomic_store(&runtime_gate, gate);
-	atomic_fetch_and(&fdtab_aged, ~FDTAB_CLOSED);
-	atomic_fetch_and(&fdtab_gate, ~FDTAB_CLOSED);
+	fdtab_lower(FDTAB_CLOSED);
 	errno = saved;
 }
 
@@ -183,7 +182,7 @@ static void close_for_good(void)
 {
 	atomic_store(&runtime_gate, GATE_OFF);
 	/* What they stand for asks the kernel about sockets. */
-	atomic_fetch_and(&fdtab_gate, ~(FDTAB_SENDS | FDTAB_PEERS));
+	fdtab_lower(FDTAB_SENDS | FDTAB_PEERS);
 }
 
 static void publish(struct config *c)
@@ -389,9 +388,9 @@ static LR_NOINLINE void unmark_vfork(void)
 	thread_marks.has_vforked = false;
 	if (atomic_fetch_sub(&vforked, 1) != 1)
 		return;
-	fdtab_vforked(false);
+	fdtab_lower(FDTAB_VFORKED);
 	if (atomic_load(&vforked) != 0)
-		fdtab_vforked(true);
+		fdtab_raise(FDTAB_VFORKED);
 }
 
 LR_NOINLINE bool runtime_in_vfork_child(void)
@@ -413,9 +412,8 @@ LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 	if (!thread_marks.has_vforked) {
 		thread_marks.has_vforked = true;
 		atomic_fetch_add(&vforked, 1);
+		fdtab_raise(FDTAB_VFORKED);
 	}
-	/* Each time: fdtab_set_right() takes the marks back to those at a fork. */
-	fdtab_vforked(true);
 	return (void *)real.vfork;
 }
 
@@ -436,7 +434,10 @@ void runtime_postfork_child(void)
 	atomic_store(&owner, sys_getpid());
 	/* The other threads are gone, and their marks. */
 	atomic_store(&vforked, thread_marks.has_vforked);
-	fdtab_vforked(thread_marks.has_vforked);
+	if (thread_marks.has_vforked)
+		fdtab_raise(FDTAB_VFORKED);
+	else
+		fdtab_lower(FDTAB_VFORKED);
 	if (!who || who == thread_key())
 		return;
 	atomic_store(&loader, 0);

@@ -324,12 +324,30 @@ void fdtab_dup(int from, int to)
 		fdtab_attach(&ref, to);
 }
 
-/* The marks of the gate when this child began: its counts may have run over since. */
-static _Atomic uint32_t marks_at_fork;
+/* The marks of the gate once more: there the counts may have run over into them. */
+static _Atomic uint32_t gate_marks = FDTAB_CLOSED;
+
+#define AGED_MARKS (FDTAB_CLOSED | FDTAB_VFORKED)
+
+void fdtab_raise(uint32_t marks)
+{
+	atomic_fetch_or(&gate_marks, marks);
+	atomic_fetch_or(&fdtab_gate, marks);
+	if (marks & AGED_MARKS)
+		atomic_fetch_or(&fdtab_aged, marks & AGED_MARKS);
+}
+
+void fdtab_lower(uint32_t marks)
+{
+	atomic_fetch_and(&gate_marks, ~marks);
+	if (marks & AGED_MARKS)
+		atomic_fetch_and(&fdtab_aged, ~(marks & AGED_MARKS));
+	atomic_fetch_and(&fdtab_gate, ~marks);
+}
 
 void fdtab_set_right(void)
 {
-	uint32_t marks = atomic_load(&marks_at_fork);
+	uint32_t marks = atomic_load(&gate_marks);
 	struct pend_ref ref;
 	unsigned at = 0;
 	uint32_t live = 0;
@@ -349,27 +367,14 @@ void fdtab_set_right(void)
 	}
 	fdtab_notes_repair();
 	atomic_store(&fdtab_gate, marks | live);
-	atomic_store(&fdtab_aged, (marks & (FDTAB_CLOSED | FDTAB_VFORKED)) | live);
+	atomic_store(&fdtab_aged, (marks & AGED_MARKS) | live);
 	fdtab_watches_repair();
 }
 
 void fdtab_postfork_child(void)
 {
-	atomic_store(&marks_at_fork,
-	             fdtab_word() & (FDTAB_CLOSED | FDTAB_SENDS | FDTAB_NOTES));
 	atomic_fetch_add(&fdtab_forks, 1);
 	fdtab_set_right();
-}
-
-void fdtab_vforked(bool any)
-{
-	if (any) {
-		atomic_fetch_or(&fdtab_gate, FDTAB_VFORKED);
-		atomic_fetch_or(&fdtab_aged, FDTAB_VFORKED);
-	} else {
-		atomic_fetch_and(&fdtab_gate, ~FDTAB_VFORKED);
-		atomic_fetch_and(&fdtab_aged, ~FDTAB_VFORKED);
-	}
 }
 
 void fdtab_reset(void)
@@ -389,6 +394,7 @@ void fdtab_reset(void)
 	fdtab_notes_repair();
 	atomic_store(&fdtab_high, FDTAB_BLOCK);
 	atomic_store(&fdtab_maybe_free, 0);
+	atomic_store(&gate_marks, 0);
 	atomic_store(&fdtab_gate, 0);
 	atomic_store(&fdtab_aged, 0);
 }

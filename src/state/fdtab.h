@@ -86,8 +86,10 @@ static inline bool fdtab_all_young(void)
 	return atomic_load_explicit(&fdtab_aged, memory_order_relaxed) == 0;
 }
 
-/* A thread may be a vfork child from now on; or none may any more. */
-void fdtab_vforked(bool any);
+/* Sets or takes marks of the gate, of FDTAB_ASIDE and FDTAB_CLOSED; of these what
+ * fdtab_aged has is set or taken there too. */
+void fdtab_raise(uint32_t marks);
+void fdtab_lower(uint32_t marks);
 
 static inline uint32_t fdtab_busy(void)
 {

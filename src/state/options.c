@@ -21,7 +21,7 @@ static bool is_of(uint64_t note, int fd)
 void options_note(int fd, enum option option, int value)
 {
 	atomic_store(place(fd, option), ((uint64_t)fd + 1) << 32 | (uint32_t)value);
-	atomic_fetch_or(&fdtab_gate, FDTAB_OPTIONS);
+	fdtab_raise(FDTAB_OPTIONS);
 }
 
 bool options_find(int fd, enum option option, int *value)
@@ -57,5 +57,5 @@ void options_reset(void)
 	for (unsigned n = 0; n < OPTIONS_PLACES; n++)
 		for (int i = 0; i < OPTION_COUNT; i++)
 			atomic_store(&notes[n][i], 0);
-	atomic_fetch_and(&fdtab_gate, ~FDTAB_OPTIONS);
+	fdtab_lower(FDTAB_OPTIONS);
 }

@@ -117,5 +117,5 @@ void peers_reset(void)
 	}
 	for (unsigned i = 0; i < PEERS; i++)
 		atomic_store(&places[i].head, 0);
-	atomic_fetch_and(&fdtab_gate, ~FDTAB_PEERS);
+	fdtab_lower(FDTAB_PEERS);
 }

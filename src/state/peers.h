@@ -53,7 +53,7 @@ struct peer {
 static inline void peers_seen(void)
 {
 	if (lr_unlikely(!(fdtab_word() & FDTAB_PEERS)))
-		atomic_fetch_or(&fdtab_gate, FDTAB_PEERS);
+		fdtab_raise(FDTAB_PEERS);
 }
 
 /* connect(<fd>, <sa>) has been successful, or is under way. <sa> was read by the

@@ -38,9 +38,9 @@ static void update_gate(void)
 	do {
 		any = atomic_load(&live) != 0;
 		if (any)
-			atomic_fetch_or(&fdtab_gate, FDTAB_REPLAY);
+			fdtab_raise(FDTAB_REPLAY);
 		else
-			atomic_fetch_and(&fdtab_gate, ~FDTAB_REPLAY);
+			fdtab_lower(FDTAB_REPLAY);
 	} while (any != (atomic_load(&live) != 0));
 }
 

@@ -524,8 +524,31 @@ START_TEST(postfork)
 }
 END_TEST
 
+/* What a handler that has forked sets in the child is not taken back when the change that it
+ * has interrupted ends; the counts, which may have run over by then, are. */
+START_TEST(marks_outlive_the_interrupted_change)
+{
+	const uint32_t before = FDTAB_PEERS | FDTAB_SENDS, since = FDTAB_OPTIONS | FDTAB_VFORKED;
+
+	fdtab_reset();
+	fdtab_raise(before);
+	fdtab_postfork_child();
+	ck_assert_uint_eq(fdtab_word(), before);
+	fdtab_raise(since);
+	fdtab_lower(FDTAB_SENDS);
+	atomic_fetch_sub(&fdtab_gate, FDTAB_NOTED + 1);
+	atomic_fetch_sub(&fdtab_aged, 1);
+	fdtab_set_right();
+	ck_assert_uint_eq(fdtab_word(), FDTAB_PEERS | since);
+	ck_assert_uint_eq(atomic_load(&fdtab_aged), FDTAB_VFORKED);
+	fdtab_lower(FDTAB_PEERS | since);
+	ck_assert_uint_eq(fdtab_word(), 0);
+	ck_assert_uint_eq(atomic_load(&fdtab_aged), 0);
+}
+END_TEST
+
 UNIT_MAIN("fdtab", &gate_is_closed_at_first, &numbers_at_the_edges, &begins_zeroed_and_busy,
           &claims, &drop_gives_back_at_once, &stale_references, &stale_links, &pool_is_bounded,
           &lowest_record_is_used_again, &begin_again_on_a_number, &dups_share_a_record,
           &dup_marks_without_a_record, &attach_moves_a_descriptor, &forgets_in_any_state, &ranges,
-          &next_due, &no_errno, &postfork)
+          &next_due, &no_errno, &postfork, &marks_outlive_the_interrupted_change)
