@@ -9,7 +9,7 @@ UNIT_LOG = src/log/liblog.a $(UNIT_POLICY)
 UNIT_CONFIG = $(CONF_DIRECT) $(UNIT_POLICY)
 UNIT_ENGINE = src/engine/libengine.a src/log/liblog.a $(UNIT_STATE)
 
-EXTRA_DIST += tests/unit/unit.h tests/unit/world.h tests/unit/call.h tests/unit/json.h tests/unit/conf_world.h \
+EXTRA_DIST += tests/unit/unit.h tests/unit/steps.h tests/unit/world.h tests/unit/call.h tests/unit/json.h tests/unit/conf_world.h \
 	tests/unit/load_errors_policy.h tests/unit/load_errors_rest.h \
 	tests/unit/load_errors_syntax.h tests/preload/guest.h tests/preload/evloop.h
 

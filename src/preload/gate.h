@@ -50,15 +50,20 @@ static inline bool gate_idle_through(void)
 	return gate_idle() && lr_likely(libc_single_threaded());
 }
 
+/* What is under way is another process's. A vfork child shares our memory; one that
+ * libc did not make is asked for (getpid) once something failed. */
+static inline bool gate_foreign(void)
+{
+	return thread_is_vforked() || (fdtab_any_aged() && !runtime_owns_process());
+}
+
 /* The gate is not idle: binds the real functions if nobody has. True: there is
- * a connect under way, and it is this process's. A vfork child shares our memory; one that
- * libc did not make is asked for (getpid) once something failed. errno untouched. */
+ * a connect under way, and it is this process's. errno untouched. */
 static inline bool gate_open(void)
 {
 	if (fdtab_busy() & FDTAB_CLOSED)
 		runtime_init();
-	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 && !thread_is_vforked() &&
-	       (!fdtab_any_aged() || runtime_owns_process());
+	return (fdtab_busy() & ~FDTAB_CLOSED) != 0 && !gate_foreign();
 }
 
 /* Whether what a call points to may be read before the kernel has, which says EFAULT where
@@ -85,11 +90,20 @@ static inline bool gate_young_here(void)
 	return gate_young() || (!fdtab_any_aged() && !thread_is_vforked());
 }
 
-/* Whether a wait is to be left to the kernel, and what it has told to be looked at then.
- * What had failed may be over by the time that gate_open() asks. */
-static inline bool gate_waits_first(void)
+/* How a wait goes. Asked once: what had failed at one look may be over at the next, and a
+ * wait that is then left alone does not see what another thread begins meanwhile. */
+enum gate_wait {
+	WAIT_FIRST, /* the kernel first, what it has told is looked at then */
+	WAIT_OURS,  /* by what is under way */
+	WAIT_ALONE  /* what is under way is none of its */
+};
+static inline enum gate_wait gate_wait(void)
 {
-	return gate_young_here() || (!gate_open() && gate_young_here());
+	if (gate_young_here())
+		return WAIT_FIRST;
+	if (gate_open())
+		return WAIT_OURS;
+	return gate_foreign() ? WAIT_ALONE : WAIT_FIRST;
 }
 
 /* gate_idle(), and connects are noted already (FDTAB_PEERS). */

@@ -250,11 +250,12 @@ bool waits_in_sets(void)
 static LR_NOINLINE int slow_wait(struct epoll_call *c)
 {
 	struct wait_clock w;
+	enum gate_wait how = gate_wait();
 
 	atomic_store_explicit(&any_waits, true, memory_order_relaxed);
-	if (gate_waits_first())
+	if (how == WAIT_FIRST)
 		return wait_beside_threads(c);
-	if (!gate_open() || !sane(c) || !begin(c, &w, WAITS_NOW))
+	if (how == WAIT_ALONE || !sane(c) || !begin(c, &w, WAITS_NOW))
 		return call_unchanged(c);
 	return go_on(c, &w, false, 0);
 }

@@ -215,9 +215,11 @@ static int among_threads(struct call *c)
 /* What the kernel would refuse is left to it. */
 static int slow(struct call *c)
 {
-	if (gate_waits_first())
+	enum gate_wait how = gate_wait();
+
+	if (how == WAIT_FIRST)
 		return among_threads(c);
-	if (!gate_open() || c->n > FDTAB_FDS ||
+	if (how == WAIT_ALONE || c->n > FDTAB_FDS ||
 	    (c->n && !gate_may_read(c->fds, c->n * sizeof(*c->fds))) || !begin(c, WAITS_NOW))
 		return call_plain(c);
 	return finish(c, go_on(c));

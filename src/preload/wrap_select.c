@@ -432,10 +432,10 @@ static LR_NOINLINE int slow(struct call *c)
 {
 	unsigned long space[PARTS * SMALL_WORDS];
 
-	/* Not in a vfork child: what its parent's threads begin is nothing to it. */
-	if (gate_idle() && !thread_is_vforked())
-		return among_threads(c, space);
-	if (!gate_open() || c->n < 0 || !may_use(c) || !begin(c, c->tv, WAITS_NOW) ||
+	/* As gate_wait(), but that what is young goes on as well: its set is to be filled. */
+	if (!gate_open())
+		return gate_foreign() ? call_plain(c) : among_threads(c, space);
+	if (c->n < 0 || !may_use(c) || !begin(c, c->tv, WAITS_NOW) ||
 	    !prepare(c, space))
 		return call_plain(c);
 	return finish(c, go_on(c));

@@ -163,7 +163,8 @@ tests_unit_test_fdtab_threads_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fdtab_threads_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fdtab_threads_LDADD = $(UNIT_STATE)
 
-tests_unit_test_fdtab_fork_SOURCES = tests/unit/test_fdtab_fork.c tests/unit/fdtab.h
+tests_unit_test_fdtab_fork_SOURCES = tests/unit/test_fdtab_fork.c tests/unit/fdtab.h \
+	tests/unit/steps.h
 tests_unit_test_fdtab_fork_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fdtab_fork_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fdtab_fork_LDADD = $(UNIT_STATE)

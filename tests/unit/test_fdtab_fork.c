@@ -15,10 +15,10 @@
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 
 #include "tests/unit/fdtab.h"
+#include "tests/unit/steps.h"
 
 #define FD 3    /* the record that is begun or ended */
 #define OWED 5  /* one that stays the child's: its error was not told */
-#define TRAP 0x100
 
 #define POINTS 200
 
@@ -46,20 +46,7 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	if (steps != fork_at)
 		return;
 	fdtab_postfork_child();
-	regs[REG_EFL] &= ~TRAP;
-}
-
-/* From here on each instruction is followed by on_step(), until the second. */
-static inline void begin_steps(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
-	                 : : "i"(TRAP) : "cc", "memory");
-}
-
-static inline void end_steps(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
-	                 : : "i"(~TRAP) : "cc", "memory");
+	regs[REG_EFL] &= ~STEPS_FLAG;
 }
 
 static const struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = 80 };
