@@ -373,13 +373,29 @@ bool runtime_clears_deepbind(void)
 	return c && c->process.clear_deepbind && !(gate_now() & GATE_PASS);
 }
 
-bool runtime_owns_process(void)
-{
-	return atomic_load(&owner) == sys_getpid();
-}
-
 /* So many threads have has_vforked. */
 static _Atomic unsigned vforked;
+
+static void mark_vfork(void)
+{
+	if (thread_marks.has_vforked)
+		return;
+	thread_marks.has_vforked = true;
+	atomic_fetch_add(&vforked, 1);
+	fdtab_raise(FDTAB_VFORKED);
+}
+
+/* A child that was made past libc is treated as one of vfork() from then on. */
+bool runtime_owns_process(void)
+{
+	pid_t known = atomic_load(&owner);
+
+	if (known == sys_getpid())
+		return true;
+	if (known)
+		mark_vfork();
+	return false;
+}
 
 /* A child made by another thread between the look and the mark's end is not known: what
  * lies between are a few instructions, and a vfork(). */
@@ -409,11 +425,7 @@ void *vfork_begins(void);
 LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 {
 	runtime_init();
-	if (!thread_marks.has_vforked) {
-		thread_marks.has_vforked = true;
-		atomic_fetch_add(&vforked, 1);
-		fdtab_raise(FDTAB_VFORKED);
-	}
+	mark_vfork();
 	return (void *)real.vfork;
 }
 

@@ -88,7 +88,8 @@ const struct policy *runtime_default_policy(const struct config *c);
 enum mode runtime_mode(const struct config *c);
 
 /* Whether this process is the one that we think it is: false in a vfork child,
- * which shares our memory and must change nothing. One getpid(). */
+ * which shares our memory and must change nothing. Then the thread is marked, for
+ * thread_is_vforked(). One getpid(). */
 bool runtime_owns_process(void);
 
 /* The program has confined itself, or is about to (<before>: any system call can yet
@@ -117,13 +118,14 @@ void runtime_postfork_child(void);
 /* What is known of this thread, side by side, as to find the place costs an instruction. */
 struct thread_marks {
 	uint8_t waited; /* THREAD_WAITED, THREAD_WAITED_IN_SET */
-	/* It has called vfork(), and has not been seen to be the parent since. */
+	/* It has called vfork(), or was seen to be another process's, and has not been seen
+	 * to be the parent since. */
 	bool has_vforked;
 };
 extern LR_TLS struct thread_marks thread_marks LR_HIDDEN;
 
-/* This is a child of libc's vfork(): what we know is its parent's. After a vfork() only,
- * a system call. */
+/* This is a child of libc's vfork(), or one that was seen to be no process of ours: what we
+ * know is its parent's. A system call, but only where the thread is marked. */
 bool runtime_in_vfork_child(void);
 static inline bool thread_is_vforked(void)
 {

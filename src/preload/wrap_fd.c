@@ -6,10 +6,11 @@
  *
  * A vfork child shares our memory, not our descriptors. One that libc made is known by
  * its thread's mark (thread_is_vforked). Another one, of a raw clone(), is told by
- * getpid() while a connect is retried; elsewhere that would be a system call too
- * many, so there such a child that closes a number takes the parent's knowledge of
- * its epoll registrations and of its peer with it, which later connects on it
- * then lack; a connection that breaks afterwards is not made again.
+ * getpid() when it closes a number whose connect is under way, or while a connect is
+ * retried, and marked then; elsewhere that would be a system call too many, so there such
+ * a child that closes a number takes the parent's knowledge of its epoll registrations
+ * and of its peer with it, which later connects on it then lack; a connection that breaks
+ * afterwards is not made again.
  */
 #include <fcntl.h>
 #include <limits.h>

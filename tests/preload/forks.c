@@ -476,6 +476,65 @@ START_TEST(a_child_made_past_libc)
 }
 END_TEST
 
+static struct {
+	struct pollfd p;
+	struct sockaddr_in other;
+	unsigned does;
+} cloned;
+
+/* What the child does with the parent's number, by the bits of .does. */
+static int child_of_clone(void *arg)
+{
+	int fd = cloned.p.fd;
+
+	(void)arg;
+	if ((cloned.does & 1) && dup2(fd, fd + 1) != fd + 1)
+		return 1;
+	close(fd);
+	if ((cloned.does & 2) &&
+	    (socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0) != fd ||
+	     connect(fd, (struct sockaddr *)&cloned.other, sizeof(cloned.other)) != -1 ||
+	     errno != EINPROGRESS))
+		return 2;
+	if (cloned.does & 4)
+		close(fd);
+	return 0;
+}
+
+/* It has its parent's memory, and nothing has failed there yet: the connect under way is not
+ * lost, and not led to where the child has gone. */
+START_TEST(a_child_of_clone)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	struct sockaddr_in to, peer;
+	socklen_t len = sizeof(peer);
+
+	ck_assert_int_eq(listen(bound_at("127.0.0.3", &cloned.other), 8), 0);
+	cloned.p.events = POLLOUT;
+	for (cloned.does = 0; cloned.does < 8; cloned.does++) {
+		int server = bound(&to);
+		int status;
+		pid_t pid;
+
+		cloned.p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		ck_assert_int_eq(connect(cloned.p.fd, (struct sockaddr *)&to, sizeof(to)), -1);
+		ck_assert_int_eq(errno, EINPROGRESS);
+		pid = clone(child_of_clone, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+		            NULL);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+		listen_late(server, 0);
+		ck_assert_int_eq(poll(&cloned.p, 1, 20000), 1);
+		ck_assert_int_eq(getpeername(cloned.p.fd, (struct sockaddr *)&peer, &len), 0);
+		ck_assert_int_eq(peer.sin_port, to.sin_port);
+		ck_assert_int_eq(peer.sin_addr.s_addr, to.sin_addr.s_addr);
+		ck_assert_uint_eq(log_lines(" recovered "), cloned.does + 1);
+		close(cloned.p.fd);
+		close(server);
+	}
+}
+END_TEST
+
 /* How many of the three waits show at once that a connect was refused. */
 static int waits_that_tell(const struct sockaddr_in *sa)
 {
@@ -544,4 +603,4 @@ UNIT_MAIN("preload forks", &fork_storm_among_retrying_threads,
           &spawned_children_close_and_replace, &a_vfork_child_changes_nothing,
           &a_vfork_child_connects, &a_vfork_child_closes, &a_vfork_child_waits,
           &vfork_is_vfork, &a_child_made_past_libc, &a_child_made_past_libc_connects,
-          &a_child_inherits_no_retry)
+          &a_child_of_clone, &a_child_inherits_no_retry)
