@@ -45,7 +45,8 @@ void pending_begin(const struct engine_ops *ops, void *ctx, const struct pending
 /*
  * Before the first attempt of a non-blocking connect to <t>, whose policy
  * guard_wants_first(). GUARD_GO: make it, and begin with the same <call>. GUARD_PARK: the socket
- * is in backoff, answer EINPROGRESS. GUARD_REFUSED: answer *error, the last real one.
+ * is in backoff, or on its way to a fallback as the breaker is open; answer EINPROGRESS.
+ * GUARD_REFUSED: answer *error, the last real one.
  */
 enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
                                 struct pending_call *call, const struct target *t, int *error);

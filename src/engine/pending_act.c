@@ -164,6 +164,9 @@ void act_tell(struct story *s, const struct act *a, const struct target *t)
 	                       .guard = (struct guard *)&p->guard,
 	                       .turn = (struct turn *)&p->turn,
 	                       .elsewhere = p->place > 0 || p->redirected,
+	                       .detour = p->place == 0 && !p->redirected &&
+	                                 p->op == OP_CONNECT && p->rule &&
+	                                 p->rule->fallback_count > 0,
 	                       .parked = p->parked };
 }
 

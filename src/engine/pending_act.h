@@ -116,6 +116,10 @@ void act_connected_elsewhere(struct act *a);
  * more, and whose turn it is: the destination's, or that of a place its rule names. */
 void act_look_around(struct act *a);
 
+/* The breaker has refused the destination: the attempts go to a place that the rule names
+ * from now on. False: it names none, or none can be reached. */
+bool act_detour(struct act *a, const struct target *t);
+
 /* Nothing is due but a look whether the descriptor lives. <now>: ns. */
 void act_check_later(struct act *a, int64_t now);
 

@@ -64,13 +64,19 @@ static LR_NOINLINE enum guard_answer ask_about(struct act *a, const struct targe
                                                int64_t *until)
 {
 	struct pending *p = a->ref.p;
+	struct err error = { ERR_ERRNO, p->error };
 	enum guard_answer answer;
 	struct story s;
 
 	act_tell(&s, a, t);
-	answer = retry_ask(&s.r, (struct err){ ERR_ERRNO, p->error }, p->attempt == 0, until);
+	answer = retry_ask(&s.r, error, p->attempt == 0, until);
 	p->parked = s.r.parked;
-	return answer;
+	if (answer != GUARD_REFUSED || !s.r.detour || s.r.ended != REASON_BREAKER)
+		return answer;
+	if (act_detour(a, t))
+		return GUARD_GO;
+	retry_end(&s.r, error, REASON_BREAKER);
+	return GUARD_REFUSED;
 }
 
 static LR_NOINLINE enum guard_answer ask(struct act *a, int64_t *until)
@@ -106,6 +112,7 @@ static bool may_go(struct act *a, int64_t now)
 void act_attempt(struct act *a, int64_t now)
 {
 	struct pending *p = a->ref.p;
+	unsigned place = p->place;
 	int rc;
 
 	if (!act_ours(a)) {
@@ -116,7 +123,8 @@ void act_attempt(struct act *a, int64_t now)
 	if (!may_go(a, now))
 		return;
 	p->waited = dur_add(p->waited, dur_sub(now, p->backoff_began));
-	act_look_around(a);
+	if (p->place == place)
+		act_look_around(a);
 	p->attempt++;
 	p->taken = 0;
 	p->attempt_began = a->ops->now(a->ctx);

@@ -77,20 +77,20 @@ int pending_failed_at_once(const struct engine_ops *ops, void *ctx,
 	return retried ? EINPROGRESS : error;
 }
 
-/* Waits for others before its first attempt. */
-static bool begin_parked(const struct engine_ops *ops, void *ctx, const struct pending_call *call,
-                         const struct target *t, int error, int64_t until)
+/* A record before its first attempt, <error> being what others were told. False: there is
+ * none, nor is anything held. */
+static bool begin_waiting(struct act *a, const struct engine_ops *ops, void *ctx,
+                          const struct pending_call *call, const struct target *t, int error)
 {
 	struct pending *p;
-	struct act a;
 
 	if (!ops->enter(ctx))
 		return false;
-	if (!new_record(&a, ops, ctx, call)) {
+	if (!new_record(a, ops, ctx, call)) {
 		ops->leave(ctx);
 		return false;
 	}
-	p = a.ref.p;
+	p = a->ref.p;
 	p->policy = t->policy;
 	p->rule = t->rule;
 	p->mode = t->mode;
@@ -100,9 +100,36 @@ static bool begin_parked(const struct engine_ops *ops, void *ctx, const struct p
 	p->expires = DUR_NONE;
 	p->began = ops->now(ctx);
 	p->backoff_began = p->began;
-	atomic_store(&p->due, until);
-	if (act_ours(&a) && act_park(&a)) {
-		act_release(&a, PEND_BACKOFF);
+	if (act_ours(a) && act_park(a))
+		return true;
+	act_rearm(a);
+	act_release(a, PEND_FREE);
+	return false;
+}
+
+static bool begin_parked(const struct engine_ops *ops, void *ctx, const struct pending_call *call,
+                         const struct target *t, int error, int64_t until)
+{
+	struct act a;
+
+	if (!begin_waiting(&a, ops, ctx, call, t, error))
+		return false;
+	atomic_store(&a.ref.p->due, until);
+	act_release(&a, PEND_BACKOFF);
+	return true;
+}
+
+/* The breaker is open: is there another place to go to? */
+static LR_NOINLINE bool begin_elsewhere(const struct engine_ops *ops, void *ctx,
+                                        const struct pending_call *call,
+                                        const struct target *t, int error)
+{
+	struct act a;
+
+	if (!begin_waiting(&a, ops, ctx, call, t, error))
+		return false;
+	if (act_detour(&a, t)) {
+		act_attempt(&a, a.ref.p->began);
 		return true;
 	}
 	act_rearm(&a);
@@ -125,7 +152,8 @@ static struct retry first_of(const struct engine_ops *ops, void *ctx, struct pen
 		               .addr = &t->addr,
 		               .limit = DUR_NONE,
 		               .attempt = 1,
-		               .guard = &call->guard };
+		               .guard = &call->guard,
+		               .detour = t->rule && t->rule->fallback_count > 0 };
 }
 
 enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
@@ -145,6 +173,12 @@ enum guard_answer pending_first(const struct engine_ops *ops, void *ctx,
 	*error = e.code;
 	if (answer == GUARD_PARK && !begin_parked(ops, ctx, call, t, e.code, until))
 		return GUARD_GO;
+	if (answer == GUARD_REFUSED && r.ended == REASON_BREAKER && r.detour) {
+		if (begin_elsewhere(ops, ctx, call, t, e.code))
+			return GUARD_PARK;
+		r.attempt = 0;
+		retry_end(&r, e, REASON_BREAKER);
+	}
 	return answer;
 }
 

@@ -79,8 +79,9 @@ static bool find_home(const struct act *a, const struct target *t, struct places
 	return place_reach(places, from, &t->addr, to);
 }
 
-/* Whose turn is it: the destination's, or that of a place its rule names? */
-static LR_NOINLINE void fall_back(struct act *a, const struct target *t)
+/* Whose turn is it after so many <attempts>: the destination's, or that of a place its
+ * rule names? */
+static LR_NOINLINE void fall_back(struct act *a, const struct target *t, unsigned attempts)
 {
 	struct pending *p = a->ref.p;
 	struct places places;
@@ -93,12 +94,21 @@ static LR_NOINLINE void fall_back(struct act *a, const struct target *t)
 		return;
 	act_tell(&s, a, t);
 	places = places_of(a, &s);
-	place = place_next(&places, p->place, p->attempt, &s.addr, &to);
+	place = place_next(&places, p->place, attempts, &s.addr, &to);
 	if (place == p->place || (place == 0 && !find_home(a, t, &places, &s.addr, &to)))
 		return;
 	place_log_moved(&places, &s.addr, &to);
 	act_aim(a, &to);
 	p->place = place;
+}
+
+bool act_detour(struct act *a, const struct target *t)
+{
+	struct pending *p = a->ref.p;
+
+	if (p->rule && p->rule->fallback_count > 0)
+		fall_back(a, t, p->rule->fallback_after);
+	return p->place > 0;
 }
 
 LR_NOINLINE void act_look_around(struct act *a)
@@ -119,7 +129,7 @@ LR_NOINLINE void act_look_around(struct act *a)
 	if (p->place == 0 && walk_others_turn(&w, &to)) {
 		untried = true;
 	} else if (p->place > 0 || !walk_other_alive(&w, false, &to, &untried)) {
-		fall_back(a, &t);
+		fall_back(a, &t, p->attempt);
 		return;
 	}
 	/* The program has to go there itself, and for that must see this one

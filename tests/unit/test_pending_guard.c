@@ -26,6 +26,7 @@ static enum guard_answer first(int *error)
 {
 	memset(&to, 0, sizeof(to));
 	to.policy = &p;
+	to.rule = w.rule;
 	addr_from_sockaddr(&to.addr, (struct sockaddr *)&sa, sa_len);
 	call = call_of(FD, DUR_NONE);
 	return pending_first(&world_ops, &w, &call, &to, error);
@@ -193,6 +194,72 @@ START_TEST(a_first_attempt_is_refused)
 	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
 	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_CLOSED);
 	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 0);
+	assert_over();
+}
+END_TEST
+
+static void with_fallback(struct endpoint *other, const char *ip)
+{
+	memset(other, 0, sizeof(*other));
+	other->text = ip;
+	ck_assert(addr_parse_ip(&other->addr, ip));
+	other->addr.port = 6000;
+	rule.fallback = other;
+	rule.fallback_count = 1;
+	rule.fallback_after = 2;
+	w.rule = &rule;
+}
+
+/* As a blocking connect does. */
+START_TEST(refused_it_goes_to_the_fallback)
+{
+	struct endpoint other;
+	int error;
+
+	known();
+	open_breaker();
+	pending_closing(&world_ops, &w, FD);
+	with_fallback(&other, "127.0.0.2");
+	ck_assert_int_eq(first(&error), GUARD_PARK);
+	ck_assert_uint_eq(w.starts.used, 1);
+	ck_assert_uint_eq(w.started_to[0].port, 6000);
+	ck_assert_uint_eq(world_count(&w, EVENT_FALLBACK), 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 1); /* open_breaker()'s */
+	w.conditions.rest = CONDITION_CONNECTED;
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	/* Which says nothing about the destination. */
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	assert_over();
+	/* A socket of IPv4 that stays in place does not get there. */
+	with_fallback(&other, "::2");
+	ck_assert_int_eq(first(&error), GUARD_REFUSED);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_uint_eq(w.starts.used, 1);
+	ck_assert_uint_eq(world_count(&w, EVENT_GAVE_UP), 2);
+	ck_assert_int_eq(w.events[w.event_count - 1].reason, REASON_BREAKER);
+	ck_assert_uint_eq(counted(TALLY_BREAKER_REFUSED), 2);
+	assert_over();
+}
+END_TEST
+
+/* ... and if the breaker has opened by its failure, or while it waits. */
+START_TEST(the_next_attempt_goes_to_the_fallback)
+{
+	struct endpoint other;
+
+	known();
+	with_fallback(&other, "127.0.0.2");
+	rule.fallback_after = 3;
+	p.breaker.enabled = true;
+	p.breaker.consecutive_failures = 1;
+	begin(FD);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	ck_assert_int_eq(breaker_state(&p, atomic_load(&w.slot.breaker), w.clock), BREAKER_OPEN);
+	next_attempt();
+	ck_assert_uint_eq(w.started_to[w.starts.used - 1].port, 6000);
+	w.conditions.rest = CONDITION_CONNECTED;
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_uint_eq(world_count(&w, EVENT_RECOVERED), 1);
 	assert_over();
 }
 END_TEST
@@ -426,8 +493,9 @@ END_TEST
 
 UNIT_MAIN("pending guard", &outcomes_are_counted, &the_budget_ends_it, &the_breaker_ends_it,
           &the_breaker_opens_meanwhile, &a_breaker_without_retries,
-          &a_failure_that_nobody_asks_for,
-          &a_first_attempt_is_refused, &a_probe_is_abandoned, &a_probe_is_over_at_once,
+          &a_failure_that_nobody_asks_for, &a_first_attempt_is_refused,
+          &refused_it_goes_to_the_fallback,
+          &the_next_attempt_goes_to_the_fallback, &a_probe_is_abandoned, &a_probe_is_over_at_once,
           &a_first_attempt_is_parked,
           &a_retry_is_parked, &parked_until_the_deadline, &a_first_attempt_is_made_in_the_end,
           &another_in_a_retry_ends_it, &every_end_lets_another_in, &a_child_is_in_no_retry)
