@@ -118,7 +118,8 @@ void segment_say(const struct segment *s, int error)
 			      "policies whose\nbudget has scope = \"host\".\n", stderr);
 		break;
 	case EPROTO:
-		cli_say("%s: not a segment of this version of libretry, or damaged", s->path);
+		cli_say("%s: not a segment of this version of libretry, or damaged (libretry stats "
+		        "--reset takes it away)", s->path);
 		break;
 	case EACCES:
 	case EPERM:

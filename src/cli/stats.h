@@ -19,6 +19,7 @@
 struct stats {
 	const struct segment *segment;
 	bool present;     /* false: there is no segment (yet) */
+	bool narrow;      /* it is shown where a line may have no room for all */
 	int64_t now;      /* ns, slot_now() */
 	int64_t wall;     /* ns since the epoch, the same moment */
 	int64_t created;  /* ns since the epoch */

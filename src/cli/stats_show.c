@@ -159,8 +159,24 @@ static const struct out_column columns[] = {
 	{ "waited_sum_us", NULL }
 };
 
+#define NAMES 2 /* columns */
+#define STATE 10
+
+_Static_assert(STATE < ARRAY_LEN(columns), "it is one of them");
+
+/* Where a line has no room for all, what happens now comes before what was counted. */
+static const struct out_column *state_first(void)
+{
+	static struct out_column own[ARRAY_LEN(columns)];
+
+	memcpy(own, columns, sizeof(own));
+	memmove(&own[NAMES + 1], &own[NAMES], (STATE - NAMES) * sizeof(own[0]));
+	own[NAMES] = columns[STATE];
+	return own;
+}
+
 /* In the order of the columns. */
-static void row(struct out *o, const struct stats_dest *d)
+static void row(struct out *o, const struct stats_dest *d, bool narrow)
 {
 	static const enum tally more[] = {
 		TALLY_GAVE_UP_ATTEMPTS, TALLY_GAVE_UP_DEADLINE, TALLY_BUDGET_REFUSED,
@@ -171,6 +187,8 @@ static void row(struct out *o, const struct stats_dest *d)
 	char number[24];
 
 	names(o, d);
+	if (narrow)
+		state(o, d);
 	count(o, d->tally[TALLY_CALLS]);
 	count(o, stats_first_ok(d));
 	count(o, d->tally[TALLY_RETRIES]);
@@ -179,7 +197,8 @@ static void row(struct out *o, const struct stats_dest *d)
 	count(o, stats_passed(d));
 	count(o, d->tally[TALLY_ABANDONED]);
 	last_error(o, d);
-	state(o, d);
+	if (!narrow)
+		state(o, d);
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
 		count(o, d->tally[more[i]]);
 	out_cell(o, d->has_breaker ? breaker_state_name(d->breaker) : NULL);
@@ -341,9 +360,10 @@ static void head(struct out *o, const struct stats *st)
 void stats_show(struct out *o, const struct stats *st)
 {
 	head(o, st);
-	out_table(o, "destinations", NULL, columns, ARRAY_LEN(columns));
+	out_table(o, "destinations", NULL, st->narrow ? state_first() : columns,
+	          ARRAY_LEN(columns));
 	for (unsigned i = 0; i < st->count; i++)
-		row(o, &st->dests[i]);
+		row(o, &st->dests[i], st->narrow);
 	out_table_end(o);
 	if (o->json)
 		return;

@@ -102,6 +102,7 @@ static bool show_once(struct stats *st, const struct segment *s, bool json, bool
 		return false;
 	}
 	out_open(&o, to, json);
+	st->narrow = screen->draw && !json;
 	stats_show(&o, st);
 	out_close(&o);
 	fclose(to);

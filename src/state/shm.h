@@ -100,8 +100,8 @@ void shm_path(char *path, size_t size, int64_t uid, int64_t gid);
  * half-made). *slots: its first. */
 struct shm_header *shm_map(const char *path, bool writable, struct slot **slots);
 void shm_unmap(struct shm_header *h);
-/* "stats --reset": marks it as retired and takes its name away. 0 or an errno value,
- * as of shm_map(). */
+/* "stats --reset": marks it as retired and takes its name away; a damaged one's only. 0 or an
+ * errno value, as of shm_map(). */
 int shm_retire(const char *path);
 
 /* This process's slots, SHM_OWN_SLOTS of them, and how often there was none left. */

@@ -421,9 +421,12 @@ int shm_retire(const char *path)
 
 	if (!error) {
 		atomic_store(&h->retired, 1);
-		if (sys_fstat(fd, &st) == 0)
-			unlink_same(path, &st);
 		shm_unmap(h);
+	}
+	/* Who has a damaged one sees that its name is gone. */
+	if ((!error || error == EPROTO) && sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		unlink_same(path, &st);
+		error = 0;
 	}
 	if (fd >= 0)
 		sys_close(fd);

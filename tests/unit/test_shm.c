@@ -585,9 +585,11 @@ START_TEST(the_commands_view)
 	ck_assert_int_eq(truncate(segment, SHM_BYTES - 1), 0);
 	ck_assert_ptr_null(shm_map(segment, true, &slots));
 	ck_assert_int_eq(errno, EPROTO);
-	ck_assert_int_eq(shm_retire(segment), EPROTO);
+	ck_assert_int_eq(shm_retire(segment), 0);
+	ck_assert_int_eq(shm_retire(segment), ENOENT);
 	ck_assert_ptr_null(shm_map(folder, false, &slots));
 	ck_assert_int_eq(errno, EPROTO);
+	ck_assert_int_eq(shm_retire(folder), EISDIR);
 	close_folder();
 }
 END_TEST
