@@ -105,6 +105,34 @@ static void check_breaker(const struct node *group, const struct breaker *b)
 	check_order(&n, "open_for", b->open_for, "max_open_for", b->max_open_for);
 }
 
+/* While "coordinate" lets one attempt at a time out, about so many fail in one window: its
+ * probes are 0.3 s apart, or max_delay, and closer at first (policy/pace.h). */
+static int64_t failures_in_window(const struct policy *p)
+{
+	int64_t gap = 300 * DUR_MS < p->backoff.max ? 300 * DUR_MS : p->backoff.max;
+
+	return p->breaker.window / (gap > DUR_MS ? gap : DUR_MS) + 5;
+}
+
+static void check_together(const struct node *group, const struct policy *p)
+{
+	const struct breaker *b = &p->breaker;
+	int64_t needed = b->failure_ratio * (int64_t)b->minimum_calls;
+	struct node n;
+
+	if (!p->coordinate || !b->enabled || !blame(group, "coordinate", "breaker", &n))
+		return;
+	if (b->consecutive_failures == 1)
+		node_say(&n, DIAG_WARNING,
+		         "the breaker opens at the first failure, so coordinate has nothing to "
+		         "do (consecutive_failures at least 2, or 0)");
+	else if (b->consecutive_failures == 0 && needed > failures_in_window(p) * PPM)
+		node_say(&n, DIAG_WARNING,
+		         "the breaker will hardly open: with coordinate some %i attempts fail "
+		         "in a window (minimum_calls is %u)",
+		         failures_in_window(p), b->minimum_calls);
+}
+
 void policy_check(const struct node *group, const struct pol *p)
 {
 	check_delays(group, &p->p);
@@ -115,4 +143,5 @@ void policy_check(const struct node *group, const struct pol *p)
 	check_jitter(group, &p->p.backoff);
 	check_budget(group, &p->p.budget);
 	check_breaker(group, &p->p.breaker);
+	check_together(group, &p->p);
 }

@@ -261,6 +261,23 @@ static const struct bad_input bad_policy[] = {
 	  "}; };\n",
 	  { "E D/main.conf:3: policies.p.breaker: nothing can open it "
 	      "(consecutive_failures at least 1, or failure_ratio more than 0)", NULL } },
+	{ "breaker at once, and coordinate",
+	  "version = 1;\n"
+	  "policies = { p = {\n"
+	  "breaker = { enabled = true; consecutive_failures = 1; };\n"
+	  "coordinate = true;\n"
+	  "}; q = { breaker = { enabled = true; consecutive_failures = 2; };\n"
+	  "coordinate = true; }; };\n",
+	  { "W D/main.conf:4: policies.p.coordinate: the breaker opens at the first failure, "
+	      "so coordinate has nothing to do (consecutive_failures at least 2, or 0)", NULL } },
+	{ "breaker of many, and coordinate",
+	  "version = 1;\n"
+	  "policies = { p = { coordinate = true; };\n"
+	  "q = { inherit = \"p\"; breaker = { enabled = true; consecutive_failures = 0;\n"
+	  "failure_ratio = 0.5; minimum_calls = 100; window = \"10s\"; }; };\n"
+	  "r = { inherit = \"q\"; breaker = { window = \"30s\"; }; }; };\n",
+	  { "W D/main.conf:3: policies.q.breaker: the breaker will hardly open: with coordinate "
+	      "some 38 attempts fail in a window (minimum_calls is 100)", NULL } },
 	{ "breaker times",
 	  "version = 1;\n"
 	  "policies = { p = {\n"
