@@ -32,7 +32,7 @@ static void wait_until_shown(const struct setting *s, struct ev *e)
 	int n = 0;
 
 	while (n == 0 && !second) {
-		must(ms_now() - start < 5000);
+		must(within(start, 5000));
 		n = wait_slice(s->call, e, 50);
 		if (n == 0 && two)
 			second = second_set(s, e);
@@ -85,7 +85,7 @@ static void late_server(unsigned i)
 	gives_input(&s, &e);
 	rescued_once();
 	/* One that is late may be the machine's fault, most are not. */
-	must(e.slices >= 3);
+	must(e.slices >= 3 || machine_is_late());
 	must(e.late * 2 <= e.slices + 2);
 }
 
@@ -107,11 +107,11 @@ static void long_wait(unsigned i)
 	ev_connect(&s, &e);
 	start = ms_now();
 	cpu = cpu_ms();
-	must_eq(wait_for(s.call, &e, i % 2 ? -1 : 10000), 1);
+	must_eq(wait_for(s.call, &e, i % 2 ? -1 : 20000), 1);
 	must(cpu_ms() - cpu < CPU_LIMIT_MS);
 	must_eq(e.got, POLLOUT);
 	must(ms_now() - start >= 1950);
-	must(ms_now() - start < 3000);
+	must(within(start, 3000));
 	connected_to(e.fd, &e.sa);
 	rescued_once();
 	must_eq(log_lines(" retry "), 1);
@@ -137,11 +137,11 @@ static void short_waits(unsigned i)
 	ev_connect(&s, &e);
 	start = ms_now();
 	while ((n = wait_slice(s.call, &e, 5)) == 0)
-		must(ms_now() - start < 3000);
+		must(within(start, 3000));
 	must_eq(n, 1);
 	must_eq(e.got, POLLOUT);
 	must(ms_now() - start >= 1950);
-	must(e.slices >= 30);
+	must(e.slices >= 30 || machine_is_late());
 	must(e.late * 4 <= e.slices);
 	rescued_once();
 }
@@ -191,7 +191,7 @@ static void interrupted(unsigned i)
 	}
 	must_fail(wait_for(s.call, &e, i % 2 ? -1 : 5000), EINTR);
 	must(ms_now() - start >= 195);
-	must(ms_now() - start < 1000);
+	must(within(start, 1000));
 	must_eq(caught, 1);
 	must_eq(wait_for(s.call, &e, 5000), 1);
 	must_eq(e.got, POLLOUT);
@@ -265,7 +265,7 @@ static void many_in_a_set(unsigned i)
 		int n = epoll_wait(epfd, list, 4, 1000);
 
 		must(n > 0);
-		must(ms_now() - start < 5000);
+		must(within(start, 5000));
 		for (int j = 0; j < n; j++) {
 			uint64_t k = (list[j].data.u64 - 1001) / 2;
 

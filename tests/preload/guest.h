@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -66,6 +67,74 @@ GUEST void sleep_ms(int ms)
 
 	while (nanosleep(&t, &t) != 0 && errno == EINTR)
 		;
+}
+
+/* How late this machine is: told by a process beside us that does nothing but sleep, 5 ms
+ * at a time, and counts how much longer that took. */
+struct lateness {
+	_Atomic int64_t us;
+	_Atomic unsigned sleeps;
+};
+GUEST struct lateness *lateness;
+GUEST pid_t lateness_pid;
+
+GUEST void lateness_count(void)
+{
+	struct timespec a, b;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int64_t over;
+
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		sleep_ms(5);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		over = (int64_t)(b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000 - 5000;
+		if (over > 1000)
+			lateness->us += over;
+		lateness->sleeps++;
+	}
+}
+
+GUEST void lateness_begin(void)
+{
+	lateness = mmap(NULL, sizeof(*lateness), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	                -1, 0);
+	ck_assert_ptr_ne(lateness, MAP_FAILED);
+	lateness_pid = fork();
+	ck_assert_int_ge(lateness_pid, 0);
+	if (lateness_pid == 0)
+		lateness_count();
+}
+
+GUEST void lateness_end(void)
+{
+	kill(lateness_pid, SIGKILL);
+	waitpid(lateness_pid, NULL, 0);
+	munmap(lateness, sizeof(*lateness));
+	lateness = NULL;
+}
+
+/* In ms, since it began; a sleep that goes on is waited for. 0 where it was not begun. */
+GUEST int64_t lateness_ms(void)
+{
+	unsigned before = lateness ? lateness->sleeps : 0;
+	int64_t end = ms_now() + 1000;
+
+	if (!lateness)
+		return 0;
+	while (lateness->sleeps - before < 2 && ms_now() < end)
+		sleep_ms(1);
+	return lateness->us / 1000;
+}
+
+/* Whether since <start>, when lateness_ms() was <late>, less than <ms> went by, and what a
+ * machine that is so late takes more for some sleeps one after the other. */
+GUEST bool in_time(int64_t start, int64_t late, int64_t ms)
+{
+	int64_t took = ms_now() - start;
+
+	return took < ms || took < ms + 4 * (lateness_ms() - late);
 }
 
 /* A bound TCP socket at <ip> that does not listen: connecting to it is
