@@ -89,7 +89,8 @@ GUEST void lateness_count(void)
 		clock_gettime(CLOCK_MONOTONIC, &a);
 		sleep_ms(5);
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		over = (int64_t)(b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000 - 5000;
+		over = (int64_t)(b.tv_sec - a.tv_sec) * 1000000 - 5000 +
+		       (b.tv_nsec - a.tv_nsec) / 1000;
 		if (over > 1000)
 			lateness->us += over;
 		lateness->sleeps++;

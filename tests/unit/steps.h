@@ -11,13 +11,15 @@
 
 static inline void begin_steps(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq %0, (%%rsp);"
+	                 "popfq; lea 128(%%rsp), %%rsp"
 	                 : : "i"(STEPS_FLAG) : "cc", "memory");
 }
 
 static inline void end_steps(void)
 {
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp);"
+	                 "popfq; lea 128(%%rsp), %%rsp"
 	                 : : "i"(~STEPS_FLAG) : "cc", "memory");
 }
 
