@@ -20,7 +20,7 @@
 #include "policy/settings.h"
 
 enum diag_level {
-	DIAG_NOTE = 0, /* "not yet acted on by this version", "> 5 attempts" */
+	DIAG_NOTE = 0, /* "> 5 attempts" */
 	DIAG_WARNING,  /* probably not what is meant */
 	DIAG_UNKNOWN,  /* unknown key: an error for "check", a warning at run time */
 	DIAG_ERROR,    /* the file cannot be used */

@@ -68,8 +68,6 @@ static void read_plain(const struct node *n, const struct key *k, void *target)
 	if (k->kind == KIND_TEXT)
 		text = arena_text(n->r->keep, text, strlen(text));
 	key_store(k, target, number, text);
-	if (k->flags & KEY_NOT_YET)
-		node_not_yet(n);
 }
 
 bool group_read(const struct node *group, enum place place, void *target,

@@ -44,11 +44,10 @@ enum kind {
 };
 
 enum {
-	KEY_NOT_YET = 1,   /* accepted and checked, but not acted on */
-	KEY_NONE = 2,      /* "none" is DUR_NONE */
-	KEY_OFF = 4,       /* "none" and 0 are 0 */
-	KEY_SECONDS = 8,   /* whole seconds only */
-	KEY_ZERO = 16      /* a duration of 0 makes sense */
+	KEY_NONE = 1,      /* "none" is DUR_NONE */
+	KEY_OFF = 2,       /* "none" and 0 are 0 */
+	KEY_SECONDS = 4,   /* whole seconds only */
+	KEY_ZERO = 8      /* a duration of 0 makes sense */
 };
 
 /* No pointers here and in keys: they would be relocated in every process, most of which

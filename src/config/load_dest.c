@@ -257,12 +257,6 @@ static void read_one(struct loader *ld, const struct node *n)
 		check_conditions(n, r);
 	check_places(n, r);
 	check_name(ld, n, r);
-	if (r->proto == PROTO_UDP) {
-		struct node proto;
-
-		if (node_member(n, "proto", &proto))
-			node_not_yet(&proto);
-	}
 	ld->rule_nodes[ld->rule_count++] = good ? load_keep_node(ld, n) : NULL;
 }
 

@@ -197,8 +197,3 @@ void node_wrong_type(const struct node *n, const char *expected)
 {
 	node_fault(n, DIAG_ERROR, "is %s (%s is expected)", type_name(n), expected);
 }
-
-void node_not_yet(const struct node *n)
-{
-	node_say(n, DIAG_NOTE, "not yet acted on by this version");
-}

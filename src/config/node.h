@@ -58,8 +58,6 @@ void node_fault(const struct node *n, enum diag_level level, const char *format,
 /* Reports that the value is of another type than <expected>, for example
  * "a group { }". */
 void node_wrong_type(const struct node *n, const char *expected);
-/* Notes that this version does not act on the setting. */
-void node_not_yet(const struct node *n);
 
 /*
  * value.c: values by the rules of their key.

@@ -252,12 +252,6 @@ static void apply_files(struct loader *ld)
 
 static void note_others(struct loader *ld)
 {
-	static const enum env_var not_yet[] = { ENV_CTL };
-
-	for (size_t i = 0; i < ARRAY_LEN(not_yet); i++)
-		if (env_get(ld->env, not_yet[i]))
-			diag_say(&ld->sink, DIAG_NOTE, environment,
-			         "%s: not yet acted on by this version", env_name(not_yet[i]));
 	if (ld->env->dropped > 0)
 		diag_say(&ld->sink, DIAG_WARNING, environment,
 		         "%u of libretry's variables are too long; ignored", ld->env->dropped);

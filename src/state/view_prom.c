@@ -8,7 +8,7 @@
 /* Names in their rows, not in pointers that the loader would have to relocate in each
  * process. One counter for each destination. */
 static const struct {
-	char name[26], help[80];
+	char name[30], help[80];
 	enum tally tally;
 } counters[] = {
 	{ "libretry_calls_total",

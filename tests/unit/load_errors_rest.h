@@ -114,7 +114,7 @@ static const struct bad_input bad_rest[] = {
 	  "destinations = (\n"
 	  "{ proto = \"udp\"; }\n"
 	  ");\n",
-	  { "N D/main.conf:3: destinations[0].proto: not yet acted on by this version", NULL } },
+	  { NULL } },
 	{ "unix and port",
 	  "version = 1;\n"
 	  "destinations = (\n"
@@ -271,7 +271,6 @@ static const struct bad_input bad_rest[] = {
 	      "and fallback_after is 1",
 	    "W D/main.conf:5: destinations[2].fallback: is for TCP only, and this entry is not",
 	    "W D/main.conf:6: destinations[3].redirect: is for TCP only, and this entry is not",
-	    "N D/main.conf:6: destinations[3].proto: not yet acted on by this version",
 	    "E D/main.conf:7: destinations[4].redirect: \"[b]:1\": is not host:port (such as "
 	      "\"db2.example.net:5432\", \"192.0.2.7:5432\", \"[fd00::7]:5432\")", NULL } },
 	{ "redirect",
@@ -304,8 +303,7 @@ static const struct bad_input bad_rest[] = {
 	  "{ port = 1; },\n"
 	  "{ proto = \"udp\"; }\n"
 	  ");\n",
-	  { "N D/main.conf:11: destinations[8].proto: not yet acted on by this version",
-	    "W D/main.conf:4: destinations[1] (\"w\"): can never match: destinations[0] "
+	  { "W D/main.conf:4: destinations[1] (\"w\"): can never match: destinations[0] "
 	      "already takes *.example.net",
 	    "W D/main.conf:6: destinations[3]: can never match: destinations[2] already "
 	      "takes 10.0.0.0/8, port 80-90",
