@@ -13,12 +13,25 @@
 
 static char path[64];
 
-static int file_of(const uint8_t *data, size_t size)
+/* One file for all, at <path>. */
+static void write_file(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	static int fd = -1;
 
-	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd < 0) {
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+		FUZZ_CHECK(fd >= 0);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	}
+	FUZZ_CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+}
+
+/* The number that the next descriptor gets. */
+static int next_fd(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	FUZZ_CHECK(fd >= 0 && close(fd) == 0);
 	return fd;
 }
 
@@ -45,6 +58,7 @@ static void load(const char *file, const struct env *env)
 {
 	struct dest d = { .op = OP_CONNECT, .host = "db1", .port = 5432, .proto = PROTO_TCP };
 	struct addr a;
+	int next = next_fd();
 	struct config *c;
 
 	c = config_load(file, &lcapi_direct, env, read_texts, NULL);
@@ -58,16 +72,16 @@ static void load(const char *file, const struct env *env)
 	match_rule(&c->set, &d);
 	match_program(&c->set, "/usr/bin/curl");
 	config_free(c);
+	FUZZ_CHECK(fuzz_arenas() == 0 && next_fd() == next);
 }
 
 void fuzz_conf(const uint8_t *data, size_t size)
 {
 	static struct env env;
-	int fd = file_of(data, size);
 
+	write_file(data, size);
 	env.wants_all = true;
 	load(path, &env);
-	close(fd);
 }
 
 void fuzz_env(const uint8_t *data, size_t size)
@@ -93,12 +107,12 @@ void fuzz_env(const uint8_t *data, size_t size)
 
 void fuzz_timeline(const uint8_t *data, size_t size)
 {
-	int fd = file_of(data, size);
 	struct arena *keep = arena_new(), *scratch = arena_new();
 	struct timeline t;
 	char why[256];
 	struct fmt f;
 
+	write_file(data, size);
 	fmt_init(&f, why, sizeof(why));
 	if (timeline_load(&t, path, keep, scratch, &f)) {
 		FUZZ_CHECK(t.list && t.count > 0 && t.count <= TIMELINE_MAX);
@@ -109,5 +123,5 @@ void fuzz_timeline(const uint8_t *data, size_t size)
 	}
 	arena_free(keep);
 	arena_free(scratch);
-	close(fd);
+	FUZZ_CHECK(fuzz_arenas() == 0);
 }

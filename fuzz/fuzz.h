@@ -41,6 +41,9 @@ const struct fuzz_target *fuzz_find(const char *name);
 /* A copy that ends with a NUL, as tight as can be; free() it. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
+/* How many arenas of config/arena.h are in use: see arena.c. */
+unsigned fuzz_arenas(void);
+
 /* Like assert(), always. */
 #define FUZZ_CHECK(cond) \
 	do { \

@@ -2,7 +2,7 @@
 # in fuzz/corpus; "make fuzz" lets libFuzzer (clang) look for more, FUZZ_SECONDS
 # for each of FUZZ_TARGETS, and leaves what it finds in build-fuzz/new/NAME. A fault
 # that it finds is kept in fuzz/corpus/NAME, so that it stays repaired.
-FUZZ_SOURCES = fuzz/fuzz.h fuzz/files.c fuzz/lines.c fuzz/match.c fuzz/targets.c fuzz/values.c
+FUZZ_SOURCES = fuzz/fuzz.h fuzz/arena.c fuzz/files.c fuzz/lines.c fuzz/match.c fuzz/targets.c fuzz/values.c
 FUZZ_LIBS = src/cli/libcli.a src/log/liblog.a $(CONF_DIRECT) \
 	src/policy/libpolicy.a src/base/libbase.a $(JANSSON_LIBS)
 FUZZ_FLAGS = -std=gnu11 $(WARN_CFLAGS) $(SAN_CFLAGS)
