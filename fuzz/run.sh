@@ -14,7 +14,7 @@ config=$here/../src/config
 status=0
 
 # What fewer pages are touched for, that is most of the time.
-export ASAN_OPTIONS=quarantine_size_mb=4:max_malloc_fill_size=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+export ASAN_OPTIONS=quarantine_size_mb=4:max_malloc_fill_size=0:allocator_release_to_os_interval_ms=-1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 
 # options NAME: sets "options". libconfig leaks in each text with a fault, and libFuzzer
 # would look for leaks after each; arenas and descriptors are counted by the target.
