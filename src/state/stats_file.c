@@ -130,6 +130,21 @@ static int open_aside(const char *aside)
 	return sys_off_stdio(fd);
 }
 
+/* A name that stands for something else than a file, as /dev/null or /dev/stdout do, is not
+ * ours to replace. */
+static bool may_replace(const char *path)
+{
+	struct stat st;
+	int fd = sys_off_stdio(sys_openat(AT_FDCWD, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0));
+	bool plain = fd == -ENOENT;
+
+	if (fd < 0)
+		return plain;
+	plain = sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	sys_close(fd);
+	return plain;
+}
+
 static LR_NOINLINE void replace(const struct stats_settings *s, int64_t now)
 {
 	char path[LOG_PATH_MAX], aside[LOG_PATH_MAX + 32];
@@ -139,7 +154,7 @@ static LR_NOINLINE void replace(const struct stats_settings *s, int64_t now)
 	bool whole;
 
 	fmt_init(&f, path, sizeof(path));
-	if (!filename_expand(&f, s->path))
+	if (!filename_expand(&f, s->path) || !may_replace(path))
 		return;
 	slash = strrchr(path, '/');
 	fmt_init(&f, aside, sizeof(aside));

@@ -144,5 +144,22 @@ START_TEST(what_stands_in_the_way)
 }
 END_TEST
 
+/* What is no file stays what it is: a device, and what /dev/stdout is. */
+START_TEST(only_files_are_replaced)
+{
+	struct stat st;
+
+	begin(false);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	stats_file_write(DUR_S);
+	ck_assert(lstat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+	unlink(path);
+	ck_assert_int_eq(symlink("/dev/null", path), 0);
+	stats_file_write(2 * DUR_S);
+	ck_assert(lstat(path, &st) == 0 && S_ISLNK(st.st_mode));
+	end();
+}
+END_TEST
+
 UNIT_MAIN("stats_file", &due_at_ends_then_every_so_often, &written_as_a_whole, &no_room,
-          &what_stands_in_the_way)
+          &what_stands_in_the_way, &only_files_are_replaced)
