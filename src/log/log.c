@@ -65,7 +65,8 @@ LR_NOINLINE static void write_event(const struct log_settings *s, const struct e
 	char text[LOG_LINE_MAX + 1];
 	struct render_stamp stamp = { .pid = sys_getpid() };
 	struct sink_line line = {
-		.text = text, .level = event_level(e), .format = format, .pid = stamp.pid
+		.text = text, .level = event_level(e), .format = format, .pid = stamp.pid,
+		.timeline = path != NULL
 	};
 	bool to_stderr = s->to == LOG_TO_STDERR || s->fd == STDERR_FILENO;
 	struct timespec now;

@@ -32,8 +32,9 @@ void sink_identify(struct sink_id *id, int fd)
 		set_id(id, &st);
 }
 
-/* A full disk may have cut a line, of this process or of another. */
-static bool cut;
+/* A full disk may have cut a line, of this process or of another: of the log, and of the
+ * timeline. */
+static bool cut[2];
 
 static bool has_no_room(ssize_t n, size_t len)
 {
@@ -49,14 +50,14 @@ static bool put(int fd, const struct sink_line *line)
 
 	if (sys_ppoll(&p, 1, &now) != 1 || !(p.revents & POLLOUT))
 		return false;
-	if (__atomic_load_n(&cut, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&cut[line->timeline], __ATOMIC_RELAXED)) {
 		if (quiet_write(fd, "\n", 1) != 1)
 			return false;
-		__atomic_store_n(&cut, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&cut[line->timeline], false, __ATOMIC_RELAXED);
 	}
 	n = quiet_write(fd, line->text, line->len);
 	if (has_no_room(n, line->len))
-		__atomic_store_n(&cut, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&cut[line->timeline], true, __ATOMIC_RELAXED);
 	return n == (ssize_t)line->len;
 }
 

@@ -41,6 +41,7 @@ struct sink_line {
 	enum log_level level;
 	enum log_format format;
 	long pid;
+	bool timeline; /* for that file: a line of the log that was cut is none of it */
 };
 
 /* What <fd> is now; .known is false if it is closed. */

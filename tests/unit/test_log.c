@@ -408,10 +408,24 @@ START_TEST(timeline_has_every_failure)
 }
 END_TEST
 
+/* Nor is a full disk under it any matter of the log's lines. */
+START_TEST(timeline_without_room)
+{
+	int fd = log_to_pipe(LOG_TEXT, 10, 3600 * DUR_S);
+
+	strcpy(settings.timeline, "/dev/full");
+	emit("t:1");
+	emit("t:1");
+	take(fd);
+	ck_assert_uint_eq(count(got, "] WARN retry op=connect dest=t:1 "), 2);
+	ck_assert_uint_eq(count(got, "\n"), 2);
+}
+END_TEST
+
 UNIT_MAIN("log", &silent_until_configured, &level_decides, &stamps_time_and_process,
           &flood_is_held_and_summed_up, &ends_of_calls_have_a_limit_of_their_own,
           &ends_of_calls_without_a_limit, &summary_comes_with_the_next_window,
           &lines_without_destination_are_counted_by_kind,
           &stderr_only_as_it_was_at_the_start, &reused_descriptor_number_is_left_alone,
           &child_does_not_tell_the_parents_counts, &timeline_has_every_failure,
-          &threads_and_handlers_write_whole_lines)
+          &timeline_without_room, &threads_and_handlers_write_whole_lines)

@@ -491,12 +491,13 @@ START_TEST(syslog_form)
 		struct sink_line line;
 		const char *out;
 	} cases[] = {
-		{ { TEXT, sizeof(TEXT) - 1, LOG_WARN_LEVEL, LOG_TEXT, 42 },
+		{ { TEXT, sizeof(TEXT) - 1, LOG_WARN_LEVEL, LOG_TEXT, 42, false },
 		  "<12>libretry[42]: WARN retry op=connect" },
-		{ { "{\"a\":1}\n", 8, LOG_ERROR_LEVEL, LOG_JSON, 7 }, "<11>libretry[7]: {\"a\":1}" },
-		{ { "time=x pid=1 level=info\n", 24, LOG_INFO_LEVEL, LOG_LOGFMT, 1 },
+		{ { "{\"a\":1}\n", 8, LOG_ERROR_LEVEL, LOG_JSON, 7, false },
+		  "<11>libretry[7]: {\"a\":1}" },
+		{ { "time=x pid=1 level=info\n", 24, LOG_INFO_LEVEL, LOG_LOGFMT, 1, false },
 		  "<14>libretry[1]: time=x pid=1 level=info" },
-		{ { "\n", 1, LOG_DEBUG_LEVEL, LOG_TEXT, 1 }, "<15>libretry[1]: " },
+		{ { "\n", 1, LOG_DEBUG_LEVEL, LOG_TEXT, 1, false }, "<15>libretry[1]: " },
 	};
 	int fd = receiver("sock");
 
