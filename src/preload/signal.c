@@ -57,6 +57,7 @@ static _Atomic int64_t stop_until;
 static _Atomic int unlogged;
 /* The last one caught where this is not the process that we know: it << 8 | signal. */
 static _Atomic uint64_t strayed;
+static _Atomic bool held; /* ever: something has failed, or may have */
 static _Atomic bool no_waitv; /* the kernel, or a filter, has no futex_waitv() */
 
 static bool in_stop_set(int sig)
@@ -99,6 +100,14 @@ static void stop_by(int sig)
 	stop_until_then(until, true);
 }
 
+/* Whether a signal that was caught here is this process's. A sandbox may kill who asks
+ * more of the kernel than the program does: where nothing has failed nothing is asked, and
+ * a child that was made past libc is taken for its parent. */
+static bool is_ours(void)
+{
+	return (!atomic_load(&held) && !thread_marks.has_vforked) || runtime_owns_process();
+}
+
 /*
  * A trampoline outlives the moment from which on nothing is asked of the kernel. In a
  * vfork child it runs in the memory of its parent, whom the signal did not reach. A
@@ -111,7 +120,7 @@ static void caught(int sig)
 
 	if (!in_stop_set(sig) || atomic_load(&stop_until) == INT64_MAX)
 		return;
-	if (runtime_owns_process())
+	if (is_ours())
 		stop_by(sig);
 	else
 		atomic_store(&strayed, (uint64_t)sys_getpid() << 8 | (unsigned)sig);
@@ -314,11 +323,13 @@ int signal_take_unlogged(void)
 
 void signal_hold(struct signal_hold *h)
 {
-	uint64_t held = SYS_SIGALL;
+	const uint64_t all = SYS_SIGALL;
 
+	if (!atomic_load_explicit(&held, memory_order_relaxed))
+		atomic_store(&held, true);
 	h->before = 0;
 	h->interrupted = false;
-	sys_sigmask(SIG_BLOCK, &held, &h->before);
+	sys_sigmask(SIG_BLOCK, &all, &h->before);
 }
 
 /* Whether a handler for <sig> would interrupt a blocking system call. */
@@ -370,10 +381,10 @@ bool signal_blocked_any(void)
 
 void signal_hold_again(struct signal_hold *h)
 {
-	uint64_t held = SYS_SIGALL;
+	const uint64_t all = SYS_SIGALL;
 
 	(void)h;
-	sys_sigmask(SIG_BLOCK, &held, NULL);
+	sys_sigmask(SIG_BLOCK, &all, NULL);
 }
 
 void signal_release(struct signal_hold *h)

@@ -194,6 +194,36 @@ START_TEST(success_makes_no_call_of_its_own)
 }
 END_TEST
 
+static volatile sig_atomic_t told;
+
+static void tell(int sig)
+{
+	told = sig;
+}
+
+/* Nor is anything asked when a signal is caught that would end retries. */
+START_TEST(a_caught_signal_makes_no_call_of_its_own)
+{
+	static const int more[] = { SYS_tgkill, SYS_rt_sigreturn };
+	struct sigaction sa = { .sa_handler = tell };
+	struct list l = { .n = 0 };
+	pid_t pid;
+
+	add(&l, programs, ARRAY_LEN(programs));
+	add(&l, more, ARRAY_LEN(more));
+	pid = fork();
+	if (pid == 0) {
+		pid_t self = getpid();
+
+		NEED(sigaction(SIGTERM, &sa, NULL) == 0);
+		confine(&l, false);
+		NEED(syscall(SYS_tgkill, self, self, SIGTERM) == 0 && told == SIGTERM);
+		_exit(0);
+	}
+	ends_well(pid);
+}
+END_TEST
+
 /* The other way round: one failure makes such calls, or the filters tell nothing. */
 START_TEST(the_filter_kills)
 {
@@ -488,7 +518,8 @@ START_TEST(other_options)
 }
 END_TEST
 
-UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own, &the_filter_kills,
+UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own,
+          &a_caught_signal_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
           &not_by_a_vfork_child, &no_new_privileges_alone,
           &no_new_privileges_beside_libseccomp, &who_uses_libseccomp_is_left_alone,
