@@ -376,11 +376,13 @@ bool runtime_clears_deepbind(void)
 /* So many threads have has_vforked. */
 static _Atomic unsigned vforked;
 
-static void mark_vfork(void)
+static void mark(enum thread_vforked how)
 {
-	if (thread_marks.has_vforked)
+	bool was = thread_marks.has_vforked != VFORKED_NOT;
+
+	thread_marks.has_vforked = (uint8_t)how;
+	if (was)
 		return;
-	thread_marks.has_vforked = true;
 	atomic_fetch_add(&vforked, 1);
 	fdtab_raise(FDTAB_VFORKED);
 }
@@ -392,8 +394,8 @@ bool runtime_owns_process(void)
 
 	if (known == sys_getpid())
 		return true;
-	if (known)
-		mark_vfork();
+	if (known && !thread_marks.has_vforked)
+		mark(VFORKED_SEEN);
 	return false;
 }
 
@@ -401,12 +403,21 @@ bool runtime_owns_process(void)
  * lies between are a few instructions, and a vfork(). */
 static LR_NOINLINE void unmark_vfork(void)
 {
-	thread_marks.has_vforked = false;
+	thread_marks.has_vforked = VFORKED_NOT;
 	if (atomic_fetch_sub(&vforked, 1) != 1)
 		return;
 	fdtab_lower(FDTAB_VFORKED);
 	if (atomic_load(&vforked) != 0)
 		fdtab_raise(FDTAB_VFORKED);
+}
+
+bool runtime_owns_confined(void)
+{
+	if (atomic_load(&owner) == sys_getpid())
+		return true;
+	if (thread_marks.has_vforked == VFORKED_SEEN)
+		unmark_vfork();
+	return false;
 }
 
 LR_NOINLINE bool runtime_in_vfork_child(void)
@@ -425,7 +436,7 @@ void *vfork_begins(void);
 LR_HIDDEN __attribute__((used)) void *vfork_begins(void)
 {
 	runtime_init();
-	mark_vfork();
+	mark(VFORKED_LIBC);
 	return (void *)real.vfork;
 }
 
@@ -445,7 +456,7 @@ void runtime_postfork_child(void)
 
 	atomic_store(&owner, sys_getpid());
 	/* The other threads are gone, and their marks. */
-	atomic_store(&vforked, thread_marks.has_vforked);
+	atomic_store(&vforked, thread_marks.has_vforked != VFORKED_NOT);
 	if (thread_marks.has_vforked)
 		fdtab_raise(FDTAB_VFORKED);
 	else

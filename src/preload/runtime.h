@@ -92,6 +92,10 @@ enum mode runtime_mode(const struct config *c);
  * thread_is_vforked(). One getpid(). */
 bool runtime_owns_process(void);
 
+/* The same of who is about to confine itself. Nobody is marked, and who was because it is
+ * not the process that we know is no longer: what the mark has asked may be forbidden. */
+bool runtime_owns_confined(void);
+
 /* The program has confined itself, or is about to (<before>: any system call can yet
  * be made, so waits of other threads are woken, and it is said at debug): from here on
  * everything passes through. What event loops have under way is still driven to its
@@ -115,12 +119,18 @@ void runtime_postfork_child(void);
 #define THREAD_WAITED 1
 #define THREAD_WAITED_IN_SET 2
 
+enum thread_vforked {
+	VFORKED_NOT = 0,
+	VFORKED_LIBC, /* by vfork() */
+	VFORKED_SEEN  /* is not the process that we know */
+};
+
 /* What is known of this thread, side by side, as to find the place costs an instruction. */
 struct thread_marks {
 	uint8_t waited; /* THREAD_WAITED, THREAD_WAITED_IN_SET */
 	/* It has called vfork(), or was seen to be another process's, and has not been seen
 	 * to be the parent since. */
-	bool has_vforked;
+	uint8_t has_vforked; /* enum thread_vforked */
 };
 extern LR_TLS struct thread_marks thread_marks LR_HIDDEN;
 

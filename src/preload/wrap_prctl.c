@@ -67,7 +67,7 @@ int wrap_prctl(int option, unsigned long a, unsigned long b, unsigned long c, un
 	    (gate & GATE_PASS))
 		return real.prctl(option, a, b, c, d);
 	/* Asked before the call: afterwards it may be forbidden. */
-	ours = runtime_owns_process() && confines(option, __builtin_return_address(0));
+	ours = runtime_owns_confined() && confines(option, __builtin_return_address(0));
 	rc = real.prctl(option, a, b, c, d);
 	if (rc == 0 && ours)
 		runtime_confine(option == PR_SET_NO_NEW_PRIVS);

@@ -409,6 +409,41 @@ START_TEST(not_by_a_vfork_child)
 }
 END_TEST
 
+/* vsftpd and Chromium make children with memory of their own past libc, which confine
+ * themselves: in there it is not asked any more whose they are. */
+static void confined_past_libc(bool fails)
+{
+	struct list l = { .n = 0 };
+	int set = epoll_create1(0);
+	pid_t pid;
+
+	serve();
+	bound(&dead);
+	add(&l, programs, ARRAY_LEN(programs));
+	use_network(set); /* reads the configuration */
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		NEED(!fails || retried_blocking(&dead) == ECONNREFUSED);
+		confine(&l, true);
+		use_network(set);
+		_exit(0);
+	}
+	ends_well(pid);
+	ck_assert_uint_eq(log_lines_of(pid, "libretry"), 0);
+}
+
+START_TEST(a_child_made_past_libc_confines_itself)
+{
+	confined_past_libc(false);
+}
+END_TEST
+
+START_TEST(so_does_one_that_has_failed)
+{
+	confined_past_libc(true);
+}
+END_TEST
+
 /* haproxy gives up privileges so, and installs no filter. */
 START_TEST(no_new_privileges_alone)
 {
@@ -521,7 +556,8 @@ END_TEST
 UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own,
           &a_caught_signal_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
-          &not_by_a_vfork_child, &no_new_privileges_alone,
+          &not_by_a_vfork_child, &a_child_made_past_libc_confines_itself,
+          &so_does_one_that_has_failed, &no_new_privileges_alone,
           &no_new_privileges_beside_libseccomp, &who_uses_libseccomp_is_left_alone,
           &other_options)
 
