@@ -2,6 +2,7 @@
 noinst_LIBRARIES += src/base/libbase.a
 src_base_libbase_a_SOURCES = \
 	src/base/addr.c src/base/addr.h \
+	src/base/brief.c src/base/brief.h \
 	src/base/compat.h \
 	src/base/duration.c src/base/duration.h \
 	src/base/errname.c src/base/errname.h \

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include "base/brief.h"
 #include "base/compat.h"
 #include "base/fmt.h"
 #include "base/quiet.h"
@@ -85,14 +86,7 @@ bool sink_to_fd(int fd, const struct sink_id *id, const struct sink_line *line)
 
 static int open_log(const char *path, struct stat *st)
 {
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int fd = sys_off_stdio(sys_openat(AT_FDCWD, path, flags, 0640));
-
-	if (fd >= 0 && sys_fstat(fd, st) < 0) {
-		sys_close(fd);
-		return -1;
-	}
-	return fd;
+	return brief_open(path, O_CREAT, 0640, st);
 }
 
 static bool too_large(const struct stat *st)

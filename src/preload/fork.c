@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
 
+#include "base/brief.h"
 #include "log/log.h"
 #include "preload/configure.h"
 #include "preload/inject.h"
@@ -26,6 +27,7 @@ static void child(void)
 	shm_postfork_child();
 	stats_file_postfork_child();
 	log_postfork_child();
+	brief_postfork_child();
 	runtime_postfork_child();
 	signal_postfork_child();
 	thread_random_postfork_child();

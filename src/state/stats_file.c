@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/brief.h"
 #include "base/compat.h"
 #include "base/filename.h"
 #include "base/quiet.h"
@@ -122,12 +123,13 @@ static LR_NOINLINE bool fill(int fd, const struct stats_settings *s, int64_t now
  * a process of this number that was killed, or somebody's trap. */
 static int open_aside(const char *aside)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-	int fd = sys_openat(AT_FDCWD, aside, flags, 0644);
+	const int flags = O_CREAT | O_EXCL | O_NOFOLLOW;
+	struct stat st;
+	int fd = brief_open(aside, flags, 0644, &st);
 
 	if (fd == -EEXIST && sys_unlink(aside) == 0)
-		fd = sys_openat(AT_FDCWD, aside, flags, 0644);
-	return sys_off_stdio(fd);
+		fd = brief_open(aside, flags, 0644, &st);
+	return fd;
 }
 
 /* A name that stands for something else than a file, as /dev/null or /dev/stdout do, is not

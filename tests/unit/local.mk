@@ -2,6 +2,7 @@
 # (config/load, engine/retry).
 UNIT_TESTS = \
 	tests/unit/test_addr \
+	tests/unit/test_brief \
 	tests/unit/test_duration \
 	tests/unit/test_errname \
 	tests/unit/test_fmt \
@@ -102,6 +103,11 @@ tests_unit_test_fmt_SOURCES = tests/unit/test_fmt.c
 tests_unit_test_fmt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_fmt_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_test_fmt_LDADD = $(UNIT_BASE)
+
+tests_unit_test_brief_SOURCES = tests/unit/test_brief.c
+tests_unit_test_brief_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_brief_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_test_brief_LDADD = $(UNIT_BASE)
 
 tests_unit_test_filename_SOURCES = tests/unit/test_filename.c
 tests_unit_test_filename_CPPFLAGS = $(UNIT_CPPFLAGS)
