@@ -27,7 +27,9 @@ static void child(void)
 	shm_postfork_child();
 	stats_file_postfork_child();
 	log_postfork_child();
-	brief_postfork_child();
+	/* Who has confined himself is asked nothing more. */
+	if (!(gate_now() & GATE_OFF))
+		brief_postfork_child();
 	runtime_postfork_child();
 	signal_postfork_child();
 	thread_random_postfork_child();
