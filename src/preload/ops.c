@@ -325,11 +325,14 @@ static void log_stop(void)
 static enum wake op_wait(void *ctx, int64_t until)
 {
 	struct signal_hold *hold = ctx;
+	uint32_t outside = signal_watch();
 	enum wake wake;
 
 	signal_let(hold);
 	wake = hold->interrupted && !signal_stopping() ? WAKE_INTERRUPTED : signal_wait(until);
 	signal_hold_again(hold);
+	if (signal_watched(outside) && wake == WAKE_TIMEOUT)
+		wake = WAKE_INTERRUPTED;
 	if (wake == WAKE_STOPPING)
 		log_stop();
 	return wake;

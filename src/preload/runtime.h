@@ -127,6 +127,7 @@ enum thread_vforked {
 
 /* What is known of this thread, side by side, as to find the place costs an instruction. */
 struct thread_marks {
+	uint32_t caught; /* signals, see signal_watch() */
 	uint8_t waited; /* THREAD_WAITED, THREAD_WAITED_IN_SET */
 	/* It has called vfork(), or was seen to be another process's, and has not been seen
 	 * to be the parent since. */

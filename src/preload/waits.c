@@ -114,6 +114,23 @@ bool waits_enter(struct wait_clock *w, const sigset_t *mask)
 	return !interrupted;
 }
 
+const sigset_t *waits_enter_masked(struct wait_clock *w, const sigset_t *mask, sigset_t *buf)
+{
+	waits_round(w);
+	if (mask)
+		return mask;
+	memset(buf, 0, sizeof(*buf));
+	memcpy(buf, &w->hold.before, sizeof(w->hold.before));
+	return buf;
+}
+
+void waits_leave(struct wait_clock *w)
+{
+	if (w->held)
+		signal_release(&w->hold);
+	w->held = false;
+}
+
 static int64_t deadline(struct wait_clock *w)
 {
 	if (w->length == DUR_NONE)
@@ -191,7 +208,8 @@ bool waits_whole(const struct wait_clock *w)
 
 void waits_round(struct wait_clock *w)
 {
-	signal_hold(&w->hold);
+	if (!w->held)
+		signal_hold(&w->hold);
 	w->held = true;
 }
 

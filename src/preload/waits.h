@@ -84,6 +84,15 @@ void waits_was_called(struct wait_clock *w);
 bool waits_enter(struct wait_clock *w, const sigset_t *mask);
 
 /*
+ * The same for a real call that takes a mask, which is returned: the program's <mask>, or
+ * what its thread's is (in <buf>). Signals are held back until waits_leave() but in the
+ * call itself, so that none is lost on one that is made again because its time, not the
+ * program's, was over.
+ */
+const sigset_t *waits_enter_masked(struct wait_clock *w, const sigset_t *mask, sigset_t *buf);
+void waits_leave(struct wait_clock *w);
+
+/*
  * How long the next real call may last: until the program's time is over, or a
  * retry is due. In whole ms, rounded up, -1 for no limit; as a timespec or
  * timeval in <buf>, NULL for no limit.

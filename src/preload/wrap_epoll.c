@@ -56,11 +56,37 @@ static int call_unchanged(struct epoll_call *c)
 	return call_real(c, c->ms, c->time);
 }
 
+/* A time-out that comes while the thread has no processor, and a signal after it: the kernel
+ * calls the handler and tells of the time-out (measured). With a limit of ours the wait
+ * would go on, and the program not hear of its signal. */
+static int call_masked(struct epoll_call *c, struct wait_clock *w)
+{
+	struct epoll_call masked = *c;
+	struct timespec buf;
+	sigset_t set;
+	int n;
+
+	masked.mask = waits_enter_masked(w, c->mask, &set);
+	if (c->which == PWAIT2) {
+		n = call_real(&masked, 0, waits_limit_timespec(w, &buf));
+	} else {
+		masked.which = PWAIT;
+		n = call_real(&masked, waits_limit_ms(w), NULL);
+	}
+	c->since = masked.since;
+	return n;
+}
+
 /* Until a retry is due, or the program's time is over. */
 static int call_limited(struct epoll_call *c, struct wait_clock *w)
 {
 	struct timespec buf;
 
+	/* Who has confined himself may have no such call. */
+	if (w->due != DUR_NONE && w->length != 0 && !(c->which == WAIT && gate_now() & GATE_OFF))
+		return call_masked(c, w);
+	if (!waits_enter(w, c->mask))
+		return -1;
 	if (c->which == PWAIT2)
 		return call_real(c, 0, waits_limit_timespec(w, &buf));
 	return call_real(c, waits_limit_ms(w), NULL);
@@ -177,25 +203,22 @@ static int go_on(struct epoll_call *c, struct wait_clock *w, bool called, int n)
 {
 	struct signal_hold hold;
 	unsigned full = 0;
+	int left;
 
 	for (;;) {
-		int left;
-
 		if (!called) {
 			wait_drive(&preload_ops, &hold);
 			waits_look(w);
-			if (!waits_enter(w, c->mask))
-				return -1;
 			n = call_limited(c, w);
 		}
 		called = false;
 		left = n > 0 ? filter(c, n) : n;
-		if (left != 0)
-			return left;
-		if (waits_over(w, n == 0) && (n < c->max || full++ == FULL_MAX))
-			return 0;
+		if (left != 0 || (waits_over(w, n == 0) && (n < c->max || full++ == FULL_MAX)))
+			break;
 		waits_round(w);
 	}
+	waits_leave(w);
+	return left;
 }
 
 static bool begin(const struct epoll_call *c, struct wait_clock *w, int64_t entry)

@@ -36,8 +36,8 @@ PRELOAD_TESTS += tests/preload/handlers.pt tests/preload/sandbox.pt tests/preloa
 PRELOAD_TESTS += tests/preload/turns.pt tests/preload/carry.pt tests/preload/stale.pt
 EXTRA_DIST += tests/preload/turns.env tests/preload/carry.env tests/preload/stale.env
 PRELOAD_TESTS += tests/preload/logs.pt tests/preload/crowd.pt tests/preload/wild.pt
-PRELOAD_TESTS += tests/preload/gaps.pt
-EXTRA_DIST += tests/preload/gaps.env
+PRELOAD_TESTS += tests/preload/gaps.pt tests/preload/sigwaits.pt
+EXTRA_DIST += tests/preload/gaps.env tests/preload/sigwaits.env
 EXTRA_DIST += tests/preload/logs.env tests/preload/crowd.env tests/preload/wild.env
 EXTRA_DIST += tests/preload/handlers.env tests/preload/sandbox.env tests/preload/daemon.env \
 	tests/preload/forks.env tests/preload/alloc.env tests/preload/beside.env \
@@ -320,3 +320,8 @@ tests_preload_crowd_pt_SOURCES = tests/preload/crowd.c
 tests_preload_crowd_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_preload_crowd_pt_CFLAGS = $(UNIT_CFLAGS)
 tests_preload_crowd_pt_LDADD = $(CHECK_LIBS) -lpthread
+
+tests_preload_sigwaits_pt_SOURCES = tests/preload/sigwaits.c
+tests_preload_sigwaits_pt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_preload_sigwaits_pt_CFLAGS = $(UNIT_CFLAGS)
+tests_preload_sigwaits_pt_LDADD = $(CHECK_LIBS) -lpthread

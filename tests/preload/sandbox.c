@@ -60,6 +60,7 @@ static const int for_retries[] = {
 	SYS_rt_sigpending,  SYS_rt_sigaction, SYS_getpid,     SYS_getrandom,
 	SYS_getsockopt,	    SYS_setsockopt, SYS_connect,      SYS_fcntl,
 	SYS_getsockname,    SYS_getpeername, SYS_epoll_ctl,   SYS_mmap,
+	SYS_epoll_pwait,
 };
 static const int for_the_log[] = {
 	SYS_openat, SYS_newfstatat, SYS_fstat,		SYS_ppoll,

@@ -379,6 +379,7 @@ START_TEST(timeline_has_every_failure)
 {
 	char path[] = "/tmp/libretry-log-XXXXXX";
 	int fd = mkstemp(path);
+	uint32_t lost;
 
 	ck_assert_int_ge(fd, 0);
 	log_to_pipe(LOG_JSON, 1, 3600 * DUR_S);
