@@ -95,40 +95,69 @@ static bool any_handled(uint64_t signals)
 	return false;
 }
 
-bool waits_enter(struct wait_clock *w, const sigset_t *mask)
+/* The signals held back that would end a real call with <mask>, or NULL; <by_mask>: also
+ * those that nothing but <mask> lets through. */
+static uint64_t arrived(const struct wait_clock *w, const sigset_t *mask, bool by_mask)
 {
 	uint64_t pending = 0;
 	uint64_t masked = 0;
-	bool interrupted;
 
-	if (lr_likely(!w->held))
-		return true;
-	w->held = false;
 	if (mask)
 		memcpy(&masked, mask, sizeof(masked));
 	sys_sigpending(&pending);
-	interrupted = any_handled(pending & ~w->hold.before & ~masked);
+	if (!mask || !by_mask)
+		pending &= ~w->hold.before;
+	return pending & ~masked;
+}
+
+/* Lets them through. */
+static bool let(struct wait_clock *w, uint64_t signals)
+{
+	bool interrupted = any_handled(signals);
+
+	w->held = false;
 	signal_release(&w->hold);
 	if (interrupted)
 		errno = EINTR;
 	return !interrupted;
 }
 
-const sigset_t *waits_enter_masked(struct wait_clock *w, const sigset_t *mask, sigset_t *buf)
+bool waits_enter(struct wait_clock *w, const sigset_t *mask)
 {
-	waits_round(w);
-	if (mask)
-		return mask;
-	memset(buf, 0, sizeof(*buf));
-	memcpy(buf, &w->hold.before, sizeof(w->hold.before));
-	return buf;
+	return lr_likely(!w->held) || let(w, arrived(w, mask, false));
 }
 
+/* The kernel does not let signals through in a call that need not wait, and ends one for
+ * those that nobody handles. So what has come is looked at here. */
+bool waits_enter_masked(struct wait_clock *w, const sigset_t **mask, sigset_t *buf)
+{
+	uint64_t signals = w->held ? arrived(w, *mask, false) : 0;
+
+	if (signals && !let(w, signals))
+		return false;
+	waits_round(w);
+	if (*mask)
+		return true;
+	memset(buf, 0, sizeof(*buf));
+	memcpy(buf, &w->hold.before, sizeof(w->hold.before));
+	*mask = buf;
+	return true;
+}
+
+bool waits_arrived(const struct wait_clock *w, const sigset_t *mask)
+{
+	return arrived(w, mask, true) != 0;
+}
+
+/* Handlers that change errno run here, and would not have after a native call. */
 void waits_leave(struct wait_clock *w)
 {
+	int saved = errno;
+
 	if (w->held)
 		signal_release(&w->hold);
 	w->held = false;
+	errno = saved;
 }
 
 static int64_t deadline(struct wait_clock *w)

@@ -84,12 +84,14 @@ void waits_was_called(struct wait_clock *w);
 bool waits_enter(struct wait_clock *w, const sigset_t *mask);
 
 /*
- * The same for a real call that takes a mask, which is returned: the program's <mask>, or
- * what its thread's is (in <buf>). Signals are held back until waits_leave() but in the
- * call itself, so that none is lost on one that is made again because its time, not the
- * program's, was over.
+ * The same for a real call that takes a mask, which <mask> leads to afterwards: the program's
+ * own, or what its thread's is (in <buf>). Signals are held back until waits_leave() but in
+ * the call itself, so that none is lost on one that is made again because its time, not the
+ * program's, was over. waits_arrived(): one has come that the call, with its mask, is to end
+ * for: then it must not be one without a time to wait.
  */
-const sigset_t *waits_enter_masked(struct wait_clock *w, const sigset_t *mask, sigset_t *buf);
+bool waits_enter_masked(struct wait_clock *w, const sigset_t **mask, sigset_t *buf);
+bool waits_arrived(const struct wait_clock *w, const sigset_t *mask);
 void waits_leave(struct wait_clock *w);
 
 /*

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/compat.h"
@@ -62,29 +63,51 @@ static int call_unchanged(struct epoll_call *c)
 static int call_masked(struct epoll_call *c, struct wait_clock *w)
 {
 	struct epoll_call masked = *c;
-	struct timespec buf;
+	struct timespec time;
 	sigset_t set;
 	int n;
 
-	masked.mask = waits_enter_masked(w, c->mask, &set);
+	if (!waits_enter_masked(w, &masked.mask, &set))
+		return -1;
 	if (c->which == PWAIT2) {
-		n = call_real(&masked, 0, waits_limit_timespec(w, &buf));
+		waits_limit_timespec(w, &time);
+		if (time.tv_sec == 0 && time.tv_nsec == 0 && waits_arrived(w, masked.mask))
+			time.tv_nsec = 1;
+		n = call_real(&masked, 0, &time);
 	} else {
+		int ms = waits_limit_ms(w);
+
 		masked.which = PWAIT;
-		n = call_real(&masked, waits_limit_ms(w), NULL);
+		if (ms == 0 && waits_arrived(w, masked.mask))
+			ms = 1;
+		n = call_real(&masked, ms, NULL);
 	}
 	c->since = masked.since;
 	return n;
+}
+
+static _Atomic bool no_pwait; /* a filter has none, but may have epoll_wait() */
+
+static bool may_mask(const struct epoll_call *c, const struct wait_clock *w)
+{
+	if (w->due == DUR_NONE || w->length == 0)
+		return false;
+	/* Who has confined himself may have no such call. */
+	return c->which != WAIT || !(gate_now() & GATE_OFF || atomic_load(&no_pwait));
 }
 
 /* Until a retry is due, or the program's time is over. */
 static int call_limited(struct epoll_call *c, struct wait_clock *w)
 {
 	struct timespec buf;
+	int n;
 
-	/* Who has confined himself may have no such call. */
-	if (w->due != DUR_NONE && w->length != 0 && !(c->which == WAIT && gate_now() & GATE_OFF))
-		return call_masked(c, w);
+	if (may_mask(c, w)) {
+		n = call_masked(c, w);
+		if (n >= 0 || c->which != WAIT || (errno != EPERM && errno != ENOSYS))
+			return n;
+		atomic_store(&no_pwait, true);
+	}
 	if (!waits_enter(w, c->mask))
 		return -1;
 	if (c->which == PWAIT2)
@@ -205,6 +228,10 @@ static int go_on(struct epoll_call *c, struct wait_clock *w, bool called, int n)
 	unsigned full = 0;
 	int left;
 
+	/* A signal that comes while others' retries are made is one of this call. */
+	waits_look(w);
+	if (!called && w->due != DUR_NONE && w->length != 0)
+		waits_round(w);
 	for (;;) {
 		if (!called) {
 			wait_drive(&preload_ops, &hold);

@@ -6,6 +6,7 @@
 #include "tests/preload/guest.h"
 
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <sys/time.h>
 
 #define SIGNALS 250
@@ -122,4 +123,67 @@ START_TEST(masks_are_put_back)
 }
 END_TEST
 
-UNIT_MAIN("sigwaits", &blocking_connect, &epoll_sets, &masks_are_put_back)
+/* So many retries that one is always due: a signal comes through, and soon. */
+START_TEST(retries_without_a_pause)
+{
+	struct epoll_event e = { .events = EPOLLOUT };
+	struct itimerval once = { { 0, 0 }, { 0, 200000 } };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+
+	catch_alarms();
+	for (int i = 0; i < 500; i++)
+		ck_assert_int_eq(epoll_ctl(set, EPOLL_CTL_ADD, connecting(), &e), 0);
+	caught = 0;
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &once, NULL), 0);
+	ck_assert_int_eq(epoll_wait(set, &e, 1, 3000), -1);
+	ck_assert_int_eq(errno, EINTR);
+	assert_told(-1, 0);
+	close(set);
+}
+END_TEST
+
+static void on_user(int sig)
+{
+	(void)sig;
+	caught++;
+	errno = ENOTTY;
+}
+
+/* The second handler runs when the call has ended, and a native call sets errno after it. */
+START_TEST(errno_is_the_calls)
+{
+	struct sigaction sa = { .sa_handler = on_user };
+	struct epoll_event e = { .events = EPOLLOUT };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+	pid_t me = getpid();
+
+	bound(&dead);
+	sigfillset(&sa.sa_mask);
+	ck_assert_int_eq(sigaction(SIGUSR1, &sa, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGUSR2, &sa, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		int fd = connecting();
+		pid_t child;
+
+		ck_assert_int_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e), 0);
+		caught = 0;
+		child = fork();
+		if (child == 0) {
+			usleep(10000);
+			kill(me, SIGSTOP);
+			kill(me, SIGUSR1);
+			kill(me, SIGUSR2);
+			kill(me, SIGCONT);
+			_exit(0);
+		}
+		ck_assert_int_eq(epoll_wait(set, &e, 1, 2000), -1);
+		ck_assert_int_eq(errno, EINTR);
+		ck_assert_int_eq(waitpid(child, NULL, 0), child);
+		close(fd);
+	}
+	close(set);
+}
+END_TEST
+
+UNIT_MAIN("sigwaits", &blocking_connect, &epoll_sets, &masks_are_put_back,
+          &retries_without_a_pause, &errno_is_the_calls)
