@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arena.c - the functions of config/arena.h, each piece from malloc(): AddressSanitizer
+ * arena.c - the functions of config/arena.c, each piece from malloc(): AddressSanitizer
  * sees where one ends, which it does not in a mapping, and a run costs no mmap() and
  * munmap(), which were most of it. Linked before the room's archive, so that its own
  * stay there. The few pieces as large as the largest file are kept and used again:
@@ -114,28 +114,6 @@ void *arena_alloc(struct arena *a, size_t size)
 	p->next = a->pieces;
 	a->pieces = p;
 	return p->data;
-}
-
-void *arena_array(struct arena *a, size_t count, size_t size)
-{
-	size_t total;
-
-	if (__builtin_mul_overflow(count, size, &total)) {
-		a->failed = true;
-		return NULL;
-	}
-	return arena_alloc(a, total);
-}
-
-const char *arena_text(struct arena *a, const char *s, size_t len)
-{
-	char *copy = len < SIZE_MAX ? arena_alloc(a, len + 1) : NULL;
-
-	if (!copy)
-		return "";
-	if (len > 0)
-		memcpy(copy, s, len);
-	return copy;
 }
 
 bool arena_failed(const struct arena *a)

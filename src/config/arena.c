@@ -2,7 +2,6 @@
 #include "config/arena.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "base/sys.h"
 
@@ -106,29 +105,6 @@ void *arena_alloc(struct arena *a, size_t size)
 	if (!p)
 		a->failed = true;
 	return p;
-}
-
-void *arena_array(struct arena *a, size_t count, size_t size)
-{
-	size_t total;
-
-	if (__builtin_mul_overflow(count, size, &total)) {
-		a->failed = true;
-		return NULL;
-	}
-	return arena_alloc(a, total);
-}
-
-const char *arena_text(struct arena *a, const char *s, size_t len)
-{
-	char *copy = len < SIZE_MAX ? arena_alloc(a, len + 1) : NULL;
-
-	if (!copy)
-		return "";
-	if (len > 0)
-		memcpy(copy, s, len);
-	copy[len] = '\0';
-	return copy;
 }
 
 bool arena_failed(const struct arena *a)

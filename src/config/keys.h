@@ -47,7 +47,7 @@ enum {
 	KEY_NONE = 1,      /* "none" is DUR_NONE */
 	KEY_OFF = 2,       /* "none" and 0 are 0 */
 	KEY_SECONDS = 4,   /* whole seconds only */
-	KEY_ZERO = 8      /* a duration of 0 makes sense */
+	KEY_ZERO = 8       /* a duration of 0 makes sense */
 };
 
 /* No pointers here and in keys: they would be relocated in every process, most of which

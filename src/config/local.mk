@@ -4,6 +4,7 @@
 noinst_LIBRARIES += src/config/libconf.a src/config/libconfdirect.a
 src_config_libconf_a_SOURCES = \
 	src/config/arena.c \
+	src/config/arena_parts.c \
 	src/config/arena.h \
 	src/config/check.c \
 	src/config/config.h \

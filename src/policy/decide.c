@@ -33,8 +33,8 @@ struct decision decide(const struct policy *p, const struct failure *f,
 	if (so_far->attempt >= p->max_attempts)
 		return end(d, so_far, REASON_ATTEMPTS);
 
-	w = backoff_wait(&p->backoff, so_far->attempt + so_far->carried, d.class == CLASS_LOCAL_RESOURCE,
-	                 so_far->previous_wait, random);
+	w = backoff_wait(&p->backoff, so_far->attempt + so_far->carried,
+	                 d.class == CLASS_LOCAL_RESOURCE, so_far->previous_wait, random);
 	d.wait = w.wait;
 	d.ceiling = w.ceiling;
 	if (d.left != DUR_NONE && w.wait >= d.left)

@@ -3,7 +3,6 @@
 preloaddir = $(libdir)
 preload_PROGRAMS = libretry.so
 libretry_so_SOURCES = \
-	src/preload/stale.c src/preload/stale.h \
 	src/preload/attempt.c src/preload/attempt.h src/preload/leaving.h \
 	src/preload/again.c src/preload/io.h \
 	src/preload/configure.c src/preload/configure.h \
@@ -14,6 +13,7 @@ libretry_so_SOURCES = \
 	src/preload/gate.h \
 	src/preload/inject.c src/preload/inject.h \
 	src/preload/inject_send.c \
+	src/preload/jump.h \
 	src/preload/next.c src/preload/next.h \
 	src/preload/ops.c src/preload/ops.h \
 	src/preload/places.c src/preload/places.h \
@@ -21,7 +21,8 @@ libretry_so_SOURCES = \
 	src/preload/real.c src/preload/real.h \
 	src/preload/replace.c src/preload/replace.h \
 	src/preload/runtime.c src/preload/runtime.h \
-	src/preload/signal.c src/preload/signal.h \
+	src/preload/signal.c src/preload/signal.h src/preload/signal_hold.c \
+	src/preload/stale.c src/preload/stale.h \
 	src/preload/symbols.def \
 	src/preload/target.c src/preload/target.h \
 	src/preload/thread.c \

@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "preload/real.h"
 #include "preload/runtime.h"
 
-#define SIGNALS 64
 #define SHORT_STOP (30 * DUR_S)
 #define CANCEL_SLICE (100 * DUR_MS)
 
@@ -57,7 +55,6 @@ static _Atomic int64_t stop_until;
 static _Atomic int unlogged;
 /* The last one caught where this is not the process that we know: it << 8 | signal. */
 static _Atomic uint64_t strayed;
-static _Atomic bool held; /* ever: something has failed, or may have */
 static _Atomic bool no_waitv; /* the kernel, or a filter, has no futex_waitv() */
 
 /* What programs end their own calls with. */
@@ -108,7 +105,7 @@ static void stop_by(int sig)
  * a child that was made past libc is taken for its parent. */
 static bool is_ours(void)
 {
-	return (!atomic_load(&held) && !thread_marks.has_vforked) || runtime_owns_process();
+	return (!signal_ever_held() && !thread_marks.has_vforked) || runtime_owns_process();
 }
 
 /*
@@ -336,77 +333,6 @@ bool signal_stopping(void)
 int signal_take_unlogged(void)
 {
 	return atomic_exchange(&unlogged, 0);
-}
-
-void signal_hold(struct signal_hold *h)
-{
-	const uint64_t all = SYS_SIGALL;
-
-	if (!atomic_load_explicit(&held, memory_order_relaxed))
-		atomic_store(&held, true);
-	h->before = 0;
-	h->interrupted = false;
-	sys_sigmask(SIG_BLOCK, &all, &h->before);
-}
-
-/* Whether a handler for <sig> would interrupt a blocking system call. */
-static bool interrupts(int sig)
-{
-	struct sigaction act;
-
-	return real.sigaction(sig, NULL, &act) == 0 && act.sa_handler != SIG_DFL &&
-	       act.sa_handler != SIG_IGN && !(act.sa_flags & SA_RESTART);
-}
-
-void signal_let(struct signal_hold *h)
-{
-	uint64_t pending = 0;
-
-	sys_sigpending(&pending);
-	pending &= ~h->before;
-	for (int sig = 1; pending && sig <= SIGNALS; sig++, pending >>= 1)
-		if ((pending & 1) && interrupts(sig))
-			h->interrupted = true;
-	sys_sigmask(SIG_SETMASK, &h->before, NULL);
-}
-
-/* Raised by what the thread itself does, and so never while it waits. Runtimes
- * and sanitizers handle them, without SA_RESTART. */
-#define OF_THE_THREAD \
-	(SYS_SIGBIT(SIGSEGV) | SYS_SIGBIT(SIGBUS) | SYS_SIGBIT(SIGFPE) | SYS_SIGBIT(SIGILL) | \
-	 SYS_SIGBIT(SIGTRAP))
-
-bool signal_may_interrupt(void)
-{
-	uint64_t mask = 0;
-
-	sys_sigmask(SIG_BLOCK, NULL, &mask);
-	mask |= OF_THE_THREAD;
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (!(mask >> (sig - 1) & 1) && interrupts(sig))
-			return true;
-	return false;
-}
-
-bool signal_blocked_any(void)
-{
-	uint64_t mask = 0;
-
-	sys_sigmask(SIG_BLOCK, NULL, &mask);
-	return mask != 0;
-}
-
-void signal_hold_again(struct signal_hold *h)
-{
-	const uint64_t all = SYS_SIGALL;
-
-	(void)h;
-	sys_sigmask(SIG_BLOCK, &all, NULL);
-}
-
-void signal_release(struct signal_hold *h)
-{
-	sys_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
 uint32_t signal_watch(void)

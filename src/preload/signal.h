@@ -18,6 +18,8 @@
 
 #include "engine/ops.h"
 
+#define SIGNALS 64 /* the kernel's, from 1 on */
+
 /* Which signals stop retrying (bit n: signal n). Handlers that are installed
  * already for a newly named signal get their trampoline now. */
 void signal_stop_on(uint64_t mask);
@@ -54,6 +56,9 @@ void signal_hold(struct signal_hold *h);    /* begin; h is initialised */
 void signal_let(struct signal_hold *h);     /* let through; notes .interrupted */
 void signal_hold_again(struct signal_hold *h);
 void signal_release(struct signal_hold *h); /* end: the mask as it was */
+
+/* Whether any thread has held signals back: something has failed, or may have. */
+bool signal_ever_held(void);
 
 /*
  * A handler may also run when the kernel has ended the wait by its time-out, and the thread

@@ -5,16 +5,9 @@
  * exported function calls vfork_begins() and jumps to what that returns, libc's own,
  * with the stack as it was.
  */
-#include "base/compat.h"
-
-#ifdef __CET__
-#include <cet.h>
-#else
-#define _CET_ENDBR
-#endif
+#include "preload/jump.h"
 
 #if LR_JUMPS
-	.text
 	.globl	vfork
 	.type	vfork, %function
 	.globl	__vfork
@@ -60,14 +53,3 @@ vfork:
 	.set	__vfork, vfork
 	.set	export_vfork, vfork
 #endif
-
-#if defined(__aarch64__) && defined(__ARM_FEATURE_BTI_DEFAULT)
-	.pushsection .note.gnu.property, "a"
-	.balign	8
-	.long	4, 16, 5
-	.asciz	"GNU"
-	.long	0xc0000000, 4, 1 /* GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI */
-	.long	0
-	.popsection
-#endif
-	.section .note.GNU-stack, "", %progbits

@@ -100,12 +100,14 @@ static bool may_mask(const struct epoll_call *c, const struct wait_clock *w)
 static int call_limited(struct epoll_call *c, struct wait_clock *w)
 {
 	struct timespec buf;
-	int n;
 
 	if (may_mask(c, w)) {
-		n = call_masked(c, w);
+		int saved = errno;
+		int n = call_masked(c, w);
+
 		if (n >= 0 || c->which != WAIT || (errno != EPERM && errno != ENOSYS))
 			return n;
+		errno = saved;
 		atomic_store(&no_pwait, true);
 	}
 	if (!waits_enter(w, c->mask))

@@ -28,14 +28,9 @@ static void *function(void *module, const char *name)
 static void load(void)
 {
 	char path[1024];
-	const char *early = getenv("EARLY_SO");
-	char *slash;
 	void *module;
 
-	ck_assert_ptr_nonnull(early);
-	snprintf(path, sizeof(path), "%s", early);
-	slash = strrchr(path, '/');
-	snprintf(slash, (size_t)(path + sizeof(path) - slash), "/deep.so");
+	deep_path(path, sizeof(path));
 	module = dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
 	ck_assert_msg(module != NULL, "%s", dlerror());
 	*(void **)&deep_close = function(module, "deep_close");

@@ -7,13 +7,9 @@
 
 static struct sockaddr_in to;
 
-static int connect_once(void)
+static int connect_to(void)
 {
-	int fd = tcp_socket();
-	int rc = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : errno;
-
-	close(fd);
-	return rc;
+	return connect_once(&to);
 }
 
 static int connect_behind_waits(void)
@@ -67,7 +63,7 @@ static void ends_with_success(int server, int (*call)(void))
 START_TEST(blocking_ones_go_on)
 {
 	bound(&to);
-	goes_on(connect_once);
+	goes_on(connect_to);
 }
 END_TEST
 
@@ -80,7 +76,7 @@ END_TEST
 
 START_TEST(a_success_at_once_ends_it)
 {
-	ends_with_success(bound(&to), connect_once);
+	ends_with_success(bound(&to), connect_to);
 }
 END_TEST
 

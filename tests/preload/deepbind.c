@@ -24,14 +24,9 @@ static void configure(const char *deepbind)
 static void *load(int flags)
 {
 	char path[1024];
-	const char *early = getenv("EARLY_SO");
-	char *slash;
 	void *module;
 
-	ck_assert_ptr_nonnull(early);
-	snprintf(path, sizeof(path), "%s", early);
-	slash = strrchr(path, '/');
-	snprintf(slash, (size_t)(path + sizeof(path) - slash), "/deep.so");
+	deep_path(path, sizeof(path));
 	errno = 77;
 	module = dlopen(path, flags);
 	ck_assert_msg(module != NULL, "%s", dlerror());

@@ -208,6 +208,28 @@ GUEST int tcp_socket(void)
 	return fd;
 }
 
+/* A connect of a socket of its own, which is closed then: 0, or its error. */
+GUEST int connect_once(const struct sockaddr_in *to)
+{
+	int fd = tcp_socket();
+	int rc = connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 ? 0 : errno;
+
+	close(fd);
+	return rc;
+}
+
+/* Where the module deep.so is: beside early.so. */
+GUEST void deep_path(char *path, size_t size)
+{
+	const char *early = getenv("EARLY_SO");
+	char *slash;
+
+	ck_assert_ptr_nonnull(early);
+	snprintf(path, size, "%s", early);
+	slash = strrchr(path, '/');
+	snprintf(slash, (size_t)(path + size - slash), "/deep.so");
+}
+
 /* Lines of process <pid> in the library's log that hold <word>. */
 GUEST unsigned log_lines_of(pid_t pid, const char *word)
 {

@@ -554,12 +554,44 @@ START_TEST(other_options)
 }
 END_TEST
 
+/* A filter may know epoll_wait() only, and say so. */
+START_TEST(a_call_of_ours_is_refused)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+	};
+	struct sock_fprog prog = { .len = ARRAY_LEN(f), .filter = f };
+	struct epoll_event e = { .events = EPOLLOUT };
+	int server = bound(&late);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		int set = epoll_create1(0);
+
+		NEED(syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0);
+		NEED(epoll_pwait(set, &e, 1, 0, NULL) == -1 && errno == EPERM);
+		listen_late(server, 50);
+		NEED(connect(fd, (struct sockaddr *)&late, sizeof(late)) == -1);
+		NEED(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e) == 0);
+		errno = 77;
+		NEED(epoll_wait(set, &e, 1, 10000) == 1 && e.events == EPOLLOUT && errno == 77);
+		_exit(log_lines(" recovered ") == 1 ? 0 : 3);
+	}
+	ends_well(pid);
+}
+END_TEST
+
 UNIT_MAIN("preload sandbox", &success_makes_no_call_of_its_own,
           &a_caught_signal_makes_no_call_of_its_own, &the_filter_kills,
           &retries_keep_to_their_list, &threads_too, &who_confines_itself_is_left_alone,
           &not_by_a_vfork_child, &a_child_made_past_libc_confines_itself,
           &so_does_one_that_has_failed, &no_new_privileges_alone,
           &no_new_privileges_beside_libseccomp, &who_uses_libseccomp_is_left_alone,
-          &other_options)
+          &a_call_of_ours_is_refused, &other_options)
 
 #endif

@@ -14,15 +14,6 @@
 
 static struct sockaddr_in dead;
 
-static int connect_dead(void)
-{
-	int fd = tcp_socket();
-	int rc = connect(fd, (struct sockaddr *)&dead, sizeof(dead)) == 0 ? 0 : errno;
-
-	close(fd);
-	return rc;
-}
-
 /* musl's own is 2 KiB, in which it could not even deliver a signal. */
 static size_t smallest(void)
 {
@@ -33,7 +24,7 @@ static size_t smallest(void)
 
 static void *on_small_stack(void *arg)
 {
-	*(int *)arg = connect_dead();
+	*(int *)arg = connect_once(&dead);
 	return NULL;
 }
 
@@ -120,7 +111,7 @@ static volatile int handler_error = -1;
 static void in_handler(int sig)
 {
 	(void)sig;
-	handler_error = connect_dead();
+	handler_error = connect_once(&dead);
 }
 
 START_TEST(alternate_stack)
@@ -133,7 +124,7 @@ START_TEST(alternate_stack)
 	ck_assert_int_eq(sigaction(SIGTERM, &sa, NULL), 0);
 	ck_assert_int_eq(sigaction(SIGUSR1, &sa, NULL), 0);
 	/* Such a handler does not read the configuration: alloc.c. */
-	ck_assert_int_eq(connect_dead(), ECONNREFUSED);
+	ck_assert_int_eq(connect_once(&dead), ECONNREFUSED);
 	ck_assert_uint_eq(log_lines("policy=ruled"), 3);
 	raise(SIGUSR1);
 	ck_assert_int_eq(handler_error, ECONNREFUSED);

@@ -12,16 +12,6 @@
 
 static struct sockaddr_in to;
 
-/* Of a server that is not there. */
-static int connect_once(void)
-{
-	int fd = tcp_socket();
-	int rc = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : errno;
-
-	close(fd);
-	return rc;
-}
-
 /* Until there are so many more lines with <word>. */
 static void await_lines(const char *word, unsigned n)
 {
@@ -32,7 +22,7 @@ static void await_lines(const char *word, unsigned n)
 
 static void *connect_in_thread(void *arg)
 {
-	*(int *)arg = connect_once();
+	*(int *)arg = connect_once(&to);
 	return NULL;
 }
 
@@ -42,7 +32,7 @@ static void assert_free(int server)
 	unsigned before = log_lines(" recovered ");
 
 	listen_late(server, 30);
-	ck_assert_int_eq(connect_once(), 0);
+	ck_assert_int_eq(connect_once(&to), 0);
 	ck_assert_uint_eq(log_lines(" recovered "), before + 1);
 	ck_assert_uint_eq(log_lines("reason=concurrent"), 0);
 }
@@ -55,7 +45,7 @@ START_TEST(one_waits_and_another_fails)
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, connect_in_thread, &rc), 0);
 	await_lines(" retry ", 1);
-	ck_assert_int_eq(connect_once(), ECONNREFUSED);
+	ck_assert_int_eq(connect_once(&to), ECONNREFUSED);
 	ck_assert_uint_eq(log_lines("gave-up op=connect"), 1);
 	ck_assert_uint_eq(log_lines("attempts=1 error=ECONNREFUSED reason=concurrent"), 1);
 	ck_assert_int_eq(listen(server, 8), 0);
@@ -81,7 +71,7 @@ START_TEST(a_jump_out_of_it)
 	signal(SIGALRM, jump);
 	if (sigsetjmp(back, 1) == 0) {
 		setitimer(ITIMER_REAL, &soon, NULL);
-		connect_once();
+		connect_once(&to);
 		ck_abort_msg("it was not interrupted");
 	}
 	jumps++;
@@ -124,14 +114,14 @@ START_TEST(a_fork_meanwhile)
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
 		alarm(20);
-		_exit(connect_once());
+		_exit(connect_once(&to));
 	}
 	for (int64_t end = ms_now() + 10000; log_lines_of(child, " retry ") < 3;) {
 		ck_assert_int_lt(ms_now(), end);
 		sleep_ms(2);
 	}
 	ck_assert_uint_eq(log_lines_of(child, "reason=concurrent"), 0);
-	ck_assert_int_eq(connect_once(), ECONNREFUSED);
+	ck_assert_int_eq(connect_once(&to), ECONNREFUSED);
 	ck_assert_int_eq(listen(server, 8), 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
@@ -163,7 +153,7 @@ START_TEST(one_that_does_not_block)
 	int error = 0;
 
 	/* Both kinds count. */
-	ck_assert_int_eq(connect_once(), ECONNREFUSED);
+	ck_assert_int_eq(connect_once(&to), ECONNREFUSED);
 	p.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	ck_assert_int_eq(connect(p.fd, (struct sockaddr *)&to, sizeof(to)), -1);
 	ck_assert_int_eq(errno, EINPROGRESS);
