@@ -6,6 +6,21 @@
 
 #include "base/compat.h"
 
+/* The record is about <first>, a socket of <identity>. What was read while somebody has it
+ * may be of its life before: it has just been taken for another connect. */
+static bool is_about(struct act *a, struct pend_ref *ref, int first, uint64_t identity)
+{
+	uint64_t its;
+
+	if (pend_state(ref) != PEND_BUSY)
+		return true;
+	if (!fdtab_wait_idle(ref) || pend_state(ref) == PEND_BUSY ||
+	    atomic_load(&ref->p->fds[0]) != first)
+		return false;
+	its = atomic_load(&ref->p->identity);
+	return (its ? its : a->ops->identity(a->ctx, first)) == identity;
+}
+
 /* <fd> may be a dup that was made before the connect: of the same socket. The
  * other one was marked, too, so mostly no system call is needed to say no. */
 static bool join(struct act *a, int fd)
@@ -26,7 +41,8 @@ static bool join(struct act *a, int fd)
 		if (!its)
 			its = a->ops->identity(a->ctx, first);
 		/* Another thread may be about to close it. */
-		if (its == identity && fdtab_join(&ref, fd, true)) {
+		if (its == identity && is_about(a, &ref, first, its) &&
+		    fdtab_join(&ref, fd, true)) {
 			a->ref = ref;
 			return true;
 		}

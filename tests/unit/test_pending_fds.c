@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Connects under way whose descriptors are dup'ed, closed, reused or inherited. */
 #include "engine/pending.h"
+#include "state/fdtab_pool.h"
 
 #include "tests/unit/under_way.h"
 
@@ -71,6 +72,28 @@ START_TEST(closed_one_by_one)
 		ck_assert_uint_eq(last_event()->attempts, 2);
 		assert_over();
 	}
+}
+END_TEST
+
+/* A record that was just taken for another connect still tells of the one before. */
+START_TEST(a_dup_and_a_record_being_taken)
+{
+	struct pend_ref ref;
+
+	setup();
+	fdtab_dup(FD, DUP);
+	begin(FD);
+	ck_assert(fdtab_find(FD, &ref));
+	ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
+	ck_assert_int_eq(event(FD, false), SIGHT_SHOW);
+	ck_assert_uint_eq(fdtab_busy(), 0);
+	ck_assert(fdtab_take_any(&ref));
+	ck_assert_int_eq(atomic_load(&ref.p->fds[0]), FD);
+	ck_assert_int_eq(atomic_load(&ref.p->identity), WORLD_SOCKET);
+	ck_assert_int_eq(event(FD, true), SIGHT_SHOW);
+	ck_assert_int_eq(state_of(FD), PEND_FREE);
+	fdtab_release(&ref, PEND_FREE);
+	assert_over();
 }
 END_TEST
 
@@ -408,6 +431,7 @@ START_TEST(after_fork)
 }
 END_TEST
 
-UNIT_MAIN("pending_fds", &closed, &closed_one_by_one, &a_dup_from_before_the_connect, &withdrawn,
-          &another_connect_takes_the_place, &claimed_by_another, &another_socket_is_left_alone,
+UNIT_MAIN("pending_fds", &closed, &closed_one_by_one, &a_dup_and_a_record_being_taken,
+          &a_dup_from_before_the_connect, &withdrawn, &another_connect_takes_the_place,
+          &claimed_by_another, &another_socket_is_left_alone,
           &another_socket_at_the_first_attempt, &after_fork)
