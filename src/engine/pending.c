@@ -34,7 +34,7 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 		act_last_word(a, PEND_CONNECTING);
 	} else if (is_going_on(act_condition(a))) {
 		/* The event was another descriptor's, with the same data, or of before. */
-		act_rearm_oneshot(a);
+		act_rearm_once(a);
 		act_release(a, PEND_CONNECTING);
 		return SIGHT_HIDE;
 	} else if (a->ref.p->replay && !act_replayed(a, &sight)) {
@@ -61,7 +61,9 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 	if (!ours) {
 		act_last_word(a, PEND_CONNECTING);
 	} else if (now == CONDITION_TRYING) {
-		/* What the kernel reported was true before the latest attempt. */
+		/* What the kernel reported was true before the latest attempt, if not before
+		 * the first: of a socket registered before connect(). */
+		act_rearm_once(a);
 		*sight = SIGHT_HIDE;
 		to = PEND_CONNECTING;
 	} else if (now == CONDITION_CONNECTED) {
@@ -105,7 +107,7 @@ static bool another_may_tell(struct act *a)
 		p->taken = now;
 	if (dur_sub(now, p->taken) >= FDTAB_PATIENCE)
 		return false;
-	act_rearm_oneshot(a);
+	act_rearm_once(a);
 	act_release(a, PEND_CONNECTING);
 	return true;
 }
@@ -131,12 +133,13 @@ static LR_NOINLINE enum sight failed(struct act *a)
 	return error ? SIGHT_SHOW_ERROR : SIGHT_SHOW;
 }
 
-/* <again>: another thread was quicker, and an edge-triggered event does not come
- * twice. */
+/* <again>: another thread was quicker, or has it, and an edge-triggered event does not
+ * come twice. */
 static enum sight look(struct act *a, bool bad, bool *again)
 {
 	switch (pend_state(&a->ref)) {
 	case PEND_BUSY:
+		*again = true;
 		return SIGHT_HIDE;
 	case PEND_BACKOFF:
 		return act_still_ours(a) ? SIGHT_HIDE : SIGHT_SHOW;

@@ -76,9 +76,10 @@ static bool is_parked(const struct watch *w)
 	return w->parked;
 }
 
-static bool is_oneshot(const struct watch *w)
+/* The kernel does not report the same again by itself. */
+static bool is_once(const struct watch *w)
 {
-	return w->events & EPOLLONESHOT;
+	return w->events & (EPOLLONESHOT | EPOLLET);
 }
 
 void act_rearm(struct act *a)
@@ -86,9 +87,9 @@ void act_rearm(struct act *a)
 	rearm(a, is_parked);
 }
 
-void act_rearm_oneshot(struct act *a)
+void act_rearm_once(struct act *a)
 {
-	rearm(a, is_oneshot);
+	rearm(a, is_once);
 }
 
 static bool is_any(const struct watch *w)

@@ -138,6 +138,38 @@ START_TEST(swallowed_events)
 }
 END_TEST
 
+/* An event of before the connect, when the socket was hung up, that another thread had
+ * fetched: what reports but once is armed again, or the program never hears of the connect. */
+START_TEST(events_of_before_the_connect)
+{
+	static const struct {
+		uint32_t events;
+		unsigned ctls;
+	} rows[] = {
+		{ EPOLLOUT | EPOLLONESHOT, 1 },
+		{ EPOLLOUT | EPOLLET, 1 },
+		{ EPOLLOUT, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (unsigned gone = 0; gone < 2; gone++) {
+			setup();
+			fdtab_watch_set(FD, EP, rows[i].events, 1);
+			begin(FD);
+			/* Or its failure was taken by another thread, which has not told yet. */
+			w.threads = gone;
+			w.conditions.rest = gone ? CONDITION_CLOSED : CONDITION_TRYING;
+			ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
+			ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+			ck_assert_uint_eq(w.ctl_count, rows[i].ctls);
+			if (rows[i].ctls)
+				assert_ctl(0, EP, FD, rows[i].events, 1);
+			closing(FD);
+			assert_over();
+		}
+}
+END_TEST
+
 /* What cannot be made silent would make the program's loop spin: the truth. */
 START_TEST(exclusive_registrations)
 {
@@ -267,5 +299,5 @@ END_TEST
 
 UNIT_MAIN("pending_epoll", &every_registration_is_parked_and_armed_again,
           &registered_while_it_waits, &registrations_that_the_kernel_does_not_have,
-          &swallowed_events, &exclusive_registrations, &the_programs_word_is_the_last,
-          &events_of_unknown_registrations)
+          &swallowed_events, &events_of_before_the_connect, &exclusive_registrations,
+          &the_programs_word_is_the_last, &events_of_unknown_registrations)
