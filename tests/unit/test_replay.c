@@ -197,6 +197,28 @@ START_TEST(who_comes_between_spoils_it)
 }
 END_TEST
 
+static long asked_meanwhile(void *arg, const void *data, size_t len, size_t given)
+{
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -EAGAIN);
+	return collect(arg, data, len, given);
+}
+
+/* Who comes while another one is at it must not take it for gone. */
+START_TEST(two_at_a_time)
+{
+	setup(100);
+	add(3, "ping");
+	replay_restart(3);
+	most = 2;
+	ck_assert_int_eq(replay_step(3, 7, asked_meanwhile, NULL), 2);
+	ck_assert(replay_unfinished(3));
+	ck_assert_int_eq(replay_step(3, 7, asked_meanwhile, NULL), 0);
+	ck_assert_uint_eq(out_len, 4);
+	ck_assert(replay_drop(3));
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -ENOENT);
+}
+END_TEST
+
 static long answered_meanwhile(void *arg, const void *data, size_t len, size_t given)
 {
 	replay_answered(3);
@@ -269,4 +291,5 @@ START_TEST(threads)
 END_TEST
 
 UNIT_MAIN("replay", &what_was_sent_is_sent_again, &parts_of_a_vector, &what_ends_it,
-          &there_are_so_many, &who_comes_between_spoils_it, &an_early_answer, &threads)
+          &there_are_so_many, &who_comes_between_spoils_it, &two_at_a_time, &an_early_answer,
+          &threads)
