@@ -46,7 +46,7 @@ struct conn {
 	uint64_t born;    /* on .moments: connect() has returned, and it was registered */
 	int64_t since;    /* ns */
 	const struct port *port;
-	uint64_t ended[PAST]; /* lives: when close() had returned */
+	uint64_t ended[PAST]; /* lives: when their sockets were gone */
 };
 
 static struct conn conns[CONNS];
@@ -65,6 +65,15 @@ static uint64_t moment(void)
 static uint64_t token(const struct conn *c)
 {
 	return UINT64_C(0xc0) << 56 | (uint64_t)c->life << 16 | (uint64_t)(c - conns);
+}
+
+static void tell(const struct conn *c)
+{
+	fprintf(stderr,
+	        "thread %d: conn %d state %d fd %d spare %d life %u mode %#x arms %u events %u "
+	        "born %llu port kind %d\n",
+	        (int)gettid(), (int)(c - conns), (int)c->state, c->fd, c->spare, c->life, c->mode,
+	        c->arms, c->events, (unsigned long long)c->born, c->port ? (int)c->port->kind : -1);
 }
 
 /* Registers; with <op> EPOLL_CTL_MOD arms again. */
@@ -110,6 +119,15 @@ static void close_one(int fd, bool alone, struct prng *p)
 	}
 }
 
+/* close() has returned. Who still polls it by its number has the socket, and so has the
+ * set, until he is done. */
+static void ended(struct conn *c)
+{
+	uint64_t now = moment();
+
+	c->ended[c->life % PAST] = c->exposed ? UINT64_MAX : now;
+}
+
 /* Ends this life of <c>, in whatever state its descriptor is. */
 static void end(struct conn *c, struct prng *p)
 {
@@ -122,7 +140,7 @@ static void end(struct conn *c, struct prng *p)
 		close_one(c->spare, true, p);
 	}
 	close_one(c->fd, true, p);
-	c->ended[c->life % PAST] = moment();
+	ended(c);
 	c->state = UNUSED;
 	c->fd = c->spare = -1;
 	c->in_set = false;
@@ -189,7 +207,7 @@ static void replace(struct conn *c, struct prng *p)
 		atomic_fetch_sub(&trying, 1);
 	must_eq(dup2(fd, old), old);
 	close(fd);
-	c->ended[c->life % PAST] = moment();
+	ended(c);
 	begin(c, p, old);
 }
 
@@ -242,8 +260,7 @@ static void look(struct conn *c, struct prng *p, uint64_t began)
 	if (error || getpeername(c->fd, (struct sockaddr *)&peer, &len) == 0) {
 		outcome(c, p, error);
 	} else if (began >= c->born && c->port->kind != FLAPPING) {
-		fprintf(stderr, "fd %d spare %d life %u mode %#x arms %u events %u\n", c->fd,
-		        c->spare, c->life, c->mode, c->arms, c->events);
+		tell(c);
 		case_failed(__FILE__, __LINE__, "an event has a cause", c->fd);
 	} else if (began >= c->born) {
 		outcome(c, p, 0);
@@ -262,9 +279,15 @@ static void event(const struct epoll_event *e, struct prng *p, uint64_t began)
 	must((e->data.u64 & 0xffff) < CONNS);
 	pthread_mutex_lock(&c->lock);
 	if (life != c->life || c->state == UNUSED) {
-		/* It was there when the kernel reported it. */
 		must(life <= c->life);
-		must(c->life - life >= PAST || c->ended[life % PAST] > began);
+		/* It was there when the kernel reported it. */
+		if (c->life - life < PAST && c->ended[life % PAST] <= began) {
+			tell(c);
+			fprintf(stderr, "events %#x of life %u, over at %llu, told of after %llu\n",
+			        e->events, life, (unsigned long long)c->ended[life % PAST],
+			        (unsigned long long)began);
+			case_failed(__FILE__, __LINE__, "an event of what is there", c->fd);
+		}
 	} else {
 		must_eq(e->data.u64, token(c));
 		if (c->mode)
@@ -424,8 +447,7 @@ static void find_stuck(void)
 
 		pthread_mutex_lock(&c->lock);
 		if (c->state == TRYING && ns_now() - c->since > LATEST_NS) {
-			fprintf(stderr, "stuck: fd %d spare %d life %u mode %x port kind %d\n",
-			        c->fd, c->spare, c->life, c->mode, (int)c->port->kind);
+			tell(c);
 			case_failed(__FILE__, __LINE__, "every connect ends", c->fd);
 		}
 		pthread_mutex_unlock(&c->lock);
