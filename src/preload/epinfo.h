@@ -10,20 +10,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a search for a registration came to, if it is no descriptor. */
+enum {
+	EPINFO_UNKNOWN = -1, /* there may be one that cannot be told whose it is */
+	EPINFO_GONE = -2,    /* there is none any more */
+	EPINFO_OTHER = -3    /* it is of a file that has no connect under way */
+};
+
 /*
  * Set <epfd> has reported <events> with <data>, and no registration of that kind
  * was seen. If one is found that leads to the socket of a live record, it is
- * remembered (fdtab_watch_set, fdtab_attach) and its descriptor returned; else
- * -1, also where there is no /proc. Of several with the same <data> the first
- * is taken.
+ * remembered (fdtab_watch_set, fdtab_attach) and its descriptor returned; else one of
+ * the above: EPINFO_UNKNOWN also where there is no /proc. Of several with the same
+ * <data> the first is taken.
  *
- * Reads at most 1 MiB, and nothing for 50 ms after a search in vain. A
+ * Reads at most 1 MiB, and nothing for 50 ms after a search that told nothing, nor for
+ * nine times as long as one took that told that there is nothing for us. A
  * descriptor is open meanwhile: hold signals back, whose handlers may jump out.
  * No malloc, no lock, no cancellation point, errno untouched.
  */
 int epinfo_learn(int epfd, uint32_t events, uint64_t data);
 
-/* The same at <now> (ns, monotonic). */
+/* The same at <now> (ns, monotonic), and without a pause of the second kind. */
 int epinfo_learn_at(int epfd, uint32_t events, uint64_t data, int64_t now);
 
 /* One registration as the kernel lists it. */

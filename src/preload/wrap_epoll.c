@@ -140,8 +140,10 @@ static int owner(const struct epoll_call *c, const struct epoll_event *e)
 		return fd;
 	fd = epinfo_learn(c->epfd, e->events, e->data.u64);
 	preload_ops.leave(&hold);
-	if (fd < 0)
+	if (fd == EPINFO_UNKNOWN)
 		pending_unknown_event(&preload_ops, &hold);
+	if (fd < 0)
+		return fd == EPINFO_GONE ? OWNER_GONE : OWNER_NOBODY;
 	return fd;
 }
 

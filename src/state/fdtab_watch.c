@@ -412,7 +412,8 @@ bool fdtab_watch_connected(int epfd, uint64_t data, uint32_t events)
 	    w.epfd == epfd && w.data == data && (w.events & events) && fdtab_drop_young(fd))
 		return true;
 	fd = fdtab_watch_find(epfd, data, false);
-	if (fd < 0 || !fdtab_watch_of(fd, epfd, &w) || !(w.events & events))
+	/* Its number may have become another's just now. */
+	if (fd < 0 || !fdtab_watch_of(fd, epfd, &w) || w.data != data || !(w.events & events))
 		return true;
 	return fdtab_drop_young(fd);
 }

@@ -182,42 +182,43 @@ START_TEST(one_of_many_is_found)
 }
 END_TEST
 
-/* Where nothing may be learnt. */
-static void expect_none(uint64_t data)
-{
-	ck_assert_int_eq(learn(data), -1);
-	now += 50 * DUR_MS;
-}
-
 START_TEST(what_is_not_ours_is_left_alone)
 {
 	struct watch w;
 	int fd;
 	int other;
 	int copy;
+	int file;
 
 	setup();
 	fd = connecting();
 	other = socket(AF_INET, SOCK_STREAM, 0);
+	file = eventfd(0, EFD_CLOEXEC);
 	add(fd, EPOLLOUT, 1);
 	add(other, EPOLLOUT, 2);
-	expect_none(2);
-	expect_none(3);
+	add(file, EPOLLOUT, 4);
+	ck_assert_int_eq(learn(2), EPINFO_OTHER);
+	ck_assert_int_eq(learn(4), EPINFO_OTHER);
+	ck_assert_int_eq(learn(3), EPINFO_GONE);
+	close(file);
+	ck_assert_int_eq(learn(4), EPINFO_GONE);
 	/* The number is another's by now, and the registration lives on. */
 	copy = dup(fd);
 	ck_assert_int_eq(dup2(other, fd), fd);
-	expect_none(1);
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	ck_assert(!fdtab_watch_get(fd, 0, &w));
 	ck_assert(!fdtab_watch_get(other, 0, &w));
 	ck_assert(!fdtab_watch_get(copy, 0, &w));
+	now += 50 * DUR_MS;
 	close(fd);
-	expect_none(1);
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
+	now += 50 * DUR_MS;
+	ck_assert_int_eq(learn(2), EPINFO_OTHER);
 	close(set);
-	expect_none(1);
-	set = other;
-	expect_none(1);
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	set = -1;
-	expect_none(1);
+	now += 50 * DUR_MS;
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	close(other);
 	close(copy);
 }
@@ -225,19 +226,35 @@ END_TEST
 
 START_TEST(a_search_in_vain_is_not_repeated_at_once)
 {
+	int copy;
 	int fd;
+	int lost;
 
 	setup();
 	fd = connecting();
 	add(fd, EPOLLOUT, 1);
+	lost = socket(AF_INET, SOCK_STREAM, 0);
+	add(lost, EPOLLOUT, 2);
+	copy = dup(lost);
+	close(lost);
 	ck_assert_int_eq(learn(1), fd);
 	ck_assert_int_eq(learn(1), fd);
-	ck_assert_int_eq(learn(2), -1);
-	ck_assert_int_eq(learn(1), -1);
+	ck_assert_int_eq(learn(2), EPINFO_UNKNOWN);
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	now += 50 * DUR_MS - 1;
-	ck_assert_int_eq(learn(1), -1);
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	now++;
 	ck_assert_int_eq(learn(1), fd);
+	/* One that told something is repeated soon. By this machine's clock from here on. */
+	for (unsigned i = 0; epinfo_learn(set, EPOLLERR, 3) != EPINFO_GONE; i++) {
+		ck_assert_uint_lt(i, 1000);
+		usleep(1000);
+	}
+	for (unsigned i = 0; epinfo_learn(set, EPOLLERR, 1) != fd; i++) {
+		ck_assert_uint_lt(i, 1000);
+		usleep(1000);
+	}
+	close(copy);
 	close(fd);
 	close(set);
 }
