@@ -116,13 +116,13 @@ build-tsan-tree:
 	@tests="$(TSAN_TESTS)"; \
 	$(call SUBBUILD,build-tsan,--enable-tsan --enable-werror,libretry.so,$$tests)
 check-tsan: build-tsan-tree
-	@tests="$(TSAN_TESTS)"; $(MAKE) -C build-tsan check-TESTS TESTS="$$tests"
+	@tests="$(TSAN_TESTS)"; $(MAKE) -C build-tsan check-TESTS check_PROGRAMS= TESTS="$$tests"
 
 # Check's fork mode would hide leaks from valgrind. Left out: many processes and
 # threads, of which it runs one at a time, and worlds that are simulated for their
 # figures, a minute each.
-VALGRIND = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
-	--errors-for-leak-kinds=definite
+VALGRIND = valgrind -q --error-exitcode=9 --read-inline-info=no --leak-check=full \
+	--show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite
 VALGRIND_TESTS = $(filter-out $(addprefix tests/unit/test_, shm_crowd advise sim_contention \
 	sim_overload sim_tables), $(UNIT_TESTS))
 check-valgrind: $(UNIT_TESTS)
@@ -131,11 +131,13 @@ check-valgrind: $(UNIT_TESTS)
 
 # The tarball: that it holds what the checkout does, builds and tests in a folder of
 # its own beside sources that cannot be written, installs and uninstalls. Of the
-# tests those that read the sources run again; plain "make distcheck" runs all.
+# tests those that read the sources are built and run again; plain "make distcheck" does
+# so with all.
 DIST_TESTS = scripts/check-layers $(STATIC_SH) tests/preload/cli.sh tests/preload/simulate.sh \
 	tests/unit/test_load tests/unit/test_load_errors tests/preload/order.sh
 check-dist:
 	$(MAKE) -j$$(nproc) distcheck TESTS="$(DIST_TESTS)" \
+		check_PROGRAMS="$(filter $(check_PROGRAMS), $(DIST_TESTS)) tests/preload/early.so" \
 		DISTCHECK_CONFIGURE_FLAGS='CFLAGS="-O0 -g0"'
 	@test ! -e $(srcdir)/.git || { \
 		xz -dc $(distdir).tar.xz | tar -tf - | sed 's,^[^/]*/,,' | sort >check-dist.tmp; \

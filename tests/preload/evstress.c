@@ -71,9 +71,10 @@ static void tell(const struct conn *c)
 {
 	fprintf(stderr,
 	        "thread %d: conn %d state %d fd %d spare %d life %u mode %#x arms %u events %u "
-	        "born %llu port kind %d\n",
+	        "born %llu port kind %d exposed %d\n",
 	        (int)gettid(), (int)(c - conns), (int)c->state, c->fd, c->spare, c->life, c->mode,
-	        c->arms, c->events, (unsigned long long)c->born, c->port ? (int)c->port->kind : -1);
+	        c->arms, c->events, (unsigned long long)c->born, c->port ? (int)c->port->kind : -1,
+	        c->exposed);
 }
 
 /* Registers; with <op> EPOLL_CTL_MOD arms again. */
@@ -250,8 +251,8 @@ static void outcome(struct conn *c, struct prng *p, int error)
 	end(c, p);
 }
 
-/* The set says that there is something to know. */
-static void look(struct conn *c, struct prng *p, uint64_t began)
+/* The set says that there is something to know: <events>. */
+static void look(struct conn *c, struct prng *p, uint32_t events, uint64_t began)
 {
 	struct sockaddr_in peer;
 	socklen_t len = sizeof(peer);
@@ -261,6 +262,7 @@ static void look(struct conn *c, struct prng *p, uint64_t began)
 		outcome(c, p, error);
 	} else if (began >= c->born && c->port->kind != FLAPPING) {
 		tell(c);
+		fprintf(stderr, "events %#x\n", events);
 		case_failed(__FILE__, __LINE__, "an event has a cause", c->fd);
 	} else if (began >= c->born) {
 		outcome(c, p, 0);
@@ -293,7 +295,7 @@ static void event(const struct epoll_event *e, struct prng *p, uint64_t began)
 		if (c->mode)
 			must(++c->events <= c->arms);
 		if (c->state == TRYING)
-			look(c, p, began);
+			look(c, p, e->events, began);
 		else if (e->events & ~(uint32_t)EPOLLOUT)
 			end(c, p);
 		else if (c->in_set)
@@ -307,7 +309,7 @@ static void ask_by_poll(struct conn *c, struct prng *p)
 	struct pollfd one = { c->fd, POLLOUT, 0 };
 
 	if (poll(&one, 1, 0) == 1)
-		look(c, p, UINT64_MAX - 1);
+		look(c, p, (uint32_t)one.revents, UINT64_MAX - 1);
 }
 
 static void ask_by_send(struct conn *c, struct prng *p)

@@ -97,7 +97,7 @@ static void *come_and_go(void *arg)
 
 	(void)arg;
 	pthread_barrier_wait(&all_there);
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = unit_rounds(ROUNDS); i > 0; i--) {
 		unsigned n;
 
 		if (!turns_take(&t, 1, 1, NOW, NOW + DUR_S))
