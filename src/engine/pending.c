@@ -10,6 +10,9 @@
 #include "state/fdtab_note.h"
 #include "state/names.h"
 
+/* Events of before an attempt that are kept from the program. */
+#define HIDDEN_MAX 100
+
 /* It is not connected; if it failed, that will be reported. */
 static bool is_going_on(enum condition now)
 {
@@ -34,7 +37,7 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 		act_last_word(a, PEND_CONNECTING);
 	} else if (is_going_on(act_condition(a))) {
 		/* The event was another descriptor's, with the same data, or of before. */
-		act_rearm_once(a);
+		act_rearm_oneshot(a);
 		act_release(a, PEND_CONNECTING);
 		return SIGHT_HIDE;
 	} else if (a->ref.p->replay && !act_replayed(a, &sight)) {
@@ -49,6 +52,21 @@ static LR_NOINLINE enum sight succeeded(struct act *a)
 	return SIGHT_SHOW;
 }
 
+/*
+ * The attempt goes on. What the kernel reported was true before it, if not before the
+ * first: of a socket registered before connect(). That is of no use to anybody, as often
+ * as threads may have fetched it. If it comes for ever (IP_RECVERR and an error in the
+ * queue, shutdown() before connect()) it is the kernel's own.
+ */
+static enum sight of_before(struct act *a)
+{
+	if (a->ref.p->hidden >= HIDDEN_MAX)
+		return SIGHT_SHOW;
+	a->ref.p->hidden++;
+	act_rearm_oneshot(a);
+	return SIGHT_HIDE;
+}
+
 /* Looks at a failed attempt before its error is taken. True: *sight is what is
  * left to do, and the record is released. */
 static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
@@ -61,10 +79,7 @@ static bool is_no_failure_of_ours(struct act *a, enum sight *sight)
 	if (!ours) {
 		act_last_word(a, PEND_CONNECTING);
 	} else if (now == CONDITION_TRYING) {
-		/* What the kernel reported was true before the latest attempt, if not before
-		 * the first: of a socket registered before connect(). */
-		act_rearm_once(a);
-		*sight = SIGHT_HIDE;
+		*sight = of_before(a);
 		to = PEND_CONNECTING;
 	} else if (now == CONDITION_CONNECTED) {
 		/* Connected, and broken by now: that is a success to us. */
@@ -174,6 +189,9 @@ enum sight pending_event(const struct engine_ops *ops, void *ctx, int fd, bool b
 		if (!act_find(&a, ops, ctx, fd))
 			return SIGHT_SHOW;
 		sight = look(&a, bad, &again);
+		/* Twice as long as anybody else waits for it, and no longer. */
+		if (n > 0 && pend_state(&a.ref) == PEND_BUSY)
+			break;
 	}
 	return sight;
 }

@@ -130,7 +130,9 @@ void act_attempt(struct act *a, int64_t now);
  * cannot be made silent. */
 bool act_park(struct act *a);
 void act_rearm(struct act *a);
-/* One-shot and edge-triggered ones that were reported, which is kept from the program. */
+/* Those that were reported, which is kept from the program: one-shot ones, while something
+ * new is to come; edge-triggered ones too, where nothing is. */
+void act_rearm_oneshot(struct act *a);
 void act_rearm_once(struct act *a);
 /* All: what was reported and kept from the program is reported again. */
 void act_rearm_all(struct act *a);

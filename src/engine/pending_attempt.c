@@ -127,6 +127,7 @@ void act_attempt(struct act *a, int64_t now)
 		act_look_around(a);
 	p->attempt++;
 	p->taken = 0;
+	p->hidden = 0;
 	p->attempt_began = a->ops->now(a->ctx);
 	if (p->attempt >= p->policy->max_attempts)
 		p->last = true;

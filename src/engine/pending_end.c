@@ -185,7 +185,7 @@ bool act_replayed(struct act *a, enum sight *sight)
 	}
 	if (error == EAGAIN) {
 		atomic_store(&p->due, dur_add(a->ops->now(a->ctx), REPLAY_STEP));
-		act_rearm_once(a);
+		act_rearm_oneshot(a);
 		act_release(a, PEND_CONNECTING);
 		*sight = SIGHT_HIDE;
 		return false;

@@ -76,6 +76,11 @@ static bool is_parked(const struct watch *w)
 	return w->parked;
 }
 
+static bool is_oneshot(const struct watch *w)
+{
+	return w->events & EPOLLONESHOT;
+}
+
 /* The kernel does not report the same again by itself. */
 static bool is_once(const struct watch *w)
 {
@@ -85,6 +90,11 @@ static bool is_once(const struct watch *w)
 void act_rearm(struct act *a)
 {
 	rearm(a, is_parked);
+}
+
+void act_rearm_oneshot(struct act *a)
+{
+	rearm(a, is_oneshot);
 }
 
 void act_rearm_once(struct act *a)

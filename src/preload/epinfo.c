@@ -108,22 +108,6 @@ static bool find_record(const struct stat *st, unsigned *looks, struct pend_ref 
 	return false;
 }
 
-/* The registration is of the file <st>, which has its number still. */
-static LR_NOINLINE bool leads_to_record(const struct epinfo *e, const struct stat *st,
-                                        unsigned *looks)
-{
-	struct pend_ref ref;
-	struct pend_ref known;
-
-	if (fdtab_find(e->fd, &known) && first_of(&known) == e->fd)
-		return true;
-	if (!find_record(st, looks, &ref))
-		return false;
-	if (fdtab_find(e->fd, &known) && known.p == ref.p)
-		return true;
-	return fdtab_join(&ref, e->fd, false);
-}
-
 /* What the program asked for. Of a one-shot registration the kernel has dropped
  * that when it made its report, which then has to tell: a failed socket is ready
  * for everything but urgent data. */
@@ -140,9 +124,30 @@ struct sought {
 	uint32_t events;
 	uint64_t data;
 	unsigned looks; /* that are left */
+	bool is_list;   /* there is any registration: it is a set, and the kernel tells */
 	bool is_there;
 	bool is_lost;   /* or not to be understood */
 };
+
+/* The registration is of the file <st>, which has its number still. */
+static LR_NOINLINE bool leads_to_record(struct sought *s, const struct epinfo *e,
+                                        const struct stat *st)
+{
+	struct pend_ref ref;
+	struct pend_ref known;
+
+	if (fdtab_find(e->fd, &known) && first_of(&known) == e->fd)
+		return true;
+	if (!find_record(st, &s->looks, &ref)) {
+		s->is_lost |= s->looks == 0;
+		return false;
+	}
+	if ((fdtab_find(e->fd, &known) && known.p == ref.p) || fdtab_join(&ref, e->fd, false))
+		return true;
+	/* There is no room for it. */
+	s->is_lost = true;
+	return false;
+}
 
 /*
  * A registration belongs to an open file, and the number that it was made under
@@ -159,16 +164,16 @@ static int learn_line(struct sought *s, const char *line)
 		s->is_lost |= !*line || strncmp(line, "tfd:", 4) == 0;
 		return -1;
 	}
+	s->is_list = true;
 	if (e.data != s->data)
 		return -1;
 	s->is_there = true;
 	if (sys_fstat(e.fd, &st) != 0 || (uint64_t)st.st_ino != e.ino) {
 		s->is_lost = true;
-	} else if (S_ISSOCK(st.st_mode) && leads_to_record(&e, &st, &s->looks)) {
+	} else if (S_ISSOCK(st.st_mode) && leads_to_record(s, &e, &st)) {
 		fdtab_watch_set(e.fd, s->epfd, asked_for(&e, s->events), s->data);
 		return e.fd;
 	}
-	s->is_lost |= s->looks == 0;
 	return -1;
 }
 
@@ -183,7 +188,7 @@ static int search(int info, struct sought *s)
 	while (total < READ_MAX) {
 		ssize_t n = sys_read(info, chunk, sizeof(chunk));
 
-		if (n == 0 && !s->is_lost)
+		if (n == 0 && s->is_list && !s->is_lost)
 			return s->is_there ? EPINFO_OTHER : EPINFO_GONE;
 		if (n <= 0)
 			return EPINFO_UNKNOWN;
@@ -210,14 +215,15 @@ LR_NOINLINE int epinfo_learn_at(int epfd, uint32_t events, uint64_t data, int64_
 {
 	struct sought s = { .epfd = epfd, .events = events, .data = data, .looks = LOOKS_MAX };
 	int found = EPINFO_UNKNOWN;
-	char path[40];
+	char path[48];
 	struct fmt f;
 	int info;
 
 	if (epfd < 0 || now < atomic_load_explicit(&not_before, memory_order_relaxed))
 		return EPINFO_UNKNOWN;
 	fmt_init(&f, path, sizeof(path));
-	fmt_str(&f, "/proc/self/fdinfo/");
+	/* A thread may have a table of its own. */
+	fmt_str(&f, "/proc/thread-self/fdinfo/");
 	fmt_u64(&f, (uint64_t)epfd);
 	fmt_end(&f);
 	info = sys_off_stdio(sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));

@@ -12,8 +12,8 @@
 
 /* What a search for a registration came to, if it is no descriptor. */
 enum {
-	EPINFO_UNKNOWN = -1, /* there may be one that cannot be told whose it is */
-	EPINFO_GONE = -2,    /* there is none any more */
+	EPINFO_UNKNOWN = -1, /* there may be one of which cannot be told whose it is */
+	EPINFO_GONE = -2,    /* there are others, and it is not among them (any more) */
 	EPINFO_OTHER = -3    /* it is of a file that has no connect under way */
 };
 

@@ -264,13 +264,29 @@ static int wait_for_room(struct signal_hold *hold, int fd, int64_t until)
 	return interrupted ? EINTR : 0;
 }
 
+/* Whoever has it has no processor, unless a handler has interrupted him here: so not for
+ * ever. 0: look again. */
+static int wait_for_another(unsigned *waits)
+{
+	struct timespec ms = { 0, DUR_MS };
+
+	if (++*waits > FDTAB_PATIENCE / DUR_MS)
+		return ENOENT;
+	sys_ppoll(NULL, 0, &ms);
+	return 0;
+}
+
 static int op_replay(void *ctx, int fd, uint64_t identity, int64_t until)
 {
+	unsigned waits = 0;
 	int error;
 	long n;
 
 	while ((n = replay_step(fd, identity, send_some, &fd)) != 0) {
-		error = n == -EAGAIN ? wait_for_room(ctx, fd, until) : n < 0 ? (int)-n : 0;
+		error = n == -EAGAIN  ? wait_for_room(ctx, fd, until)
+		        : n == -EBUSY ? wait_for_another(&waits)
+		        : n < 0       ? (int)-n
+		                      : 0;
 		if (error)
 			return error;
 	}

@@ -135,6 +135,7 @@ struct pending {
 	int64_t attempt_began;
 	int64_t expires;              /* ns, end of attempt_timeout; DUR_NONE */
 	int64_t taken;                /* ns; its error was found gone; 0: was not */
+	unsigned hidden;              /* events of before it that were hidden */
 	int64_t waited;
 	int64_t previous_wait;
 	unsigned carried;             /* waits of calls before: state/carry */

@@ -280,7 +280,7 @@ long replay_step(int fd, uint64_t identity, replay_out *out, void *arg)
 
 	/* Another thread has it for longer than a call takes: it has no processor. */
 	if (!e)
-		return replay_knows(fd) ? -EAGAIN : -ENOENT;
+		return replay_knows(fd) ? -EBUSY : -ENOENT;
 	if (e->identity != identity) {
 		give_back(e);
 		return -ENOENT;

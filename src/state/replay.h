@@ -61,7 +61,7 @@ void replay_restart(int fd);
  * Hands what is to be sent next, after the first <given>, to <out>, which returns how
  * many bytes it took, or a negative errno value. Returns 0 if all is sent now, else what
  * <out> did; -ENOENT: nothing is kept of this socket; -ECANCELED: it was spoilt meanwhile;
- * -EAGAIN also if another thread is at it.
+ * -EBUSY: another thread is at it, for longer than such a call takes.
  * <out> must not wait, nor be jumped out of.
  */
 typedef long replay_out(void *arg, const void *data, size_t len, size_t given);

@@ -29,7 +29,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 #define CPU_LIMIT_MS 20
 #define LATE_NS 20000000
 #define SLOW "127.0.0.2" /* waits 2 s before each retry */
-#define LEAST_MS 100 /* (40 + 80 + 100) ms / 2, less the clock's grain */
+/* Three waits of 20 ms at least, since each grows from the one before, less the grain. */
+#define LEAST_MS 57
 #define DATA UINT64_C(0xfedcba9876543211)
 
 GUEST char case_name[96];

@@ -164,6 +164,25 @@ START_TEST(a_dup_joins_the_record)
 }
 END_TEST
 
+START_TEST(one_more_than_a_record_has_room_for)
+{
+	int fd;
+	int copy;
+
+	setup();
+	fd = connecting();
+	for (uint64_t i = 1; i < FDTAB_SHARED; i++) {
+		copy = dup(fd);
+		add(copy, EPOLLOUT, i);
+		ck_assert_int_eq(learn(i), copy);
+	}
+	copy = dup(fd);
+	add(copy, EPOLLOUT, FDTAB_SHARED);
+	ck_assert_int_eq(learn(FDTAB_SHARED), EPINFO_UNKNOWN);
+	close(set);
+}
+END_TEST
+
 /* Over many reads, at all offsets in them. */
 START_TEST(one_of_many_is_found)
 {
@@ -216,6 +235,10 @@ START_TEST(what_is_not_ours_is_left_alone)
 	ck_assert_int_eq(learn(2), EPINFO_OTHER);
 	close(set);
 	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
+	/* Where no registration is listed, as in some sandboxes, nothing is told. */
+	set = other;
+	now += 50 * DUR_MS;
+	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
 	set = -1;
 	now += 50 * DUR_MS;
 	ck_assert_int_eq(learn(1), EPINFO_UNKNOWN);
@@ -261,5 +284,6 @@ START_TEST(a_search_in_vain_is_not_repeated_at_once)
 END_TEST
 
 UNIT_MAIN("epinfo", &lines_are_read, &a_registration_is_learnt,
-          &a_one_shot_registration_is_learnt, &a_dup_joins_the_record, &one_of_many_is_found,
+          &a_one_shot_registration_is_learnt, &a_dup_joins_the_record,
+          &one_more_than_a_record_has_room_for, &one_of_many_is_found,
           &what_is_not_ours_is_left_alone, &a_search_in_vain_is_not_repeated_at_once)

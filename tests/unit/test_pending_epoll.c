@@ -144,11 +144,11 @@ START_TEST(events_of_before_the_connect)
 {
 	static const struct {
 		uint32_t events;
-		unsigned ctls;
+		unsigned ctls[2];
 	} rows[] = {
-		{ EPOLLOUT | EPOLLONESHOT, 1 },
-		{ EPOLLOUT | EPOLLET, 1 },
-		{ EPOLLOUT, 0 },
+		{ EPOLLOUT | EPOLLONESHOT, { 1, 1 } },
+		{ EPOLLOUT | EPOLLET, { 0, 1 } }, /* there will be another edge; or not */
+		{ EPOLLOUT, { 0, 0 } },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -161,12 +161,32 @@ START_TEST(events_of_before_the_connect)
 			w.conditions.rest = gone ? CONDITION_CLOSED : CONDITION_TRYING;
 			ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
 			ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
-			ck_assert_uint_eq(w.ctl_count, rows[i].ctls);
-			if (rows[i].ctls)
+			ck_assert_uint_eq(w.ctl_count, rows[i].ctls[gone]);
+			if (rows[i].ctls[gone])
 				assert_ctl(0, EP, FD, rows[i].events, 1);
 			closing(FD);
 			assert_over();
 		}
+}
+END_TEST
+
+/* shutdown() before connect(): hung up as long as it tries. */
+START_TEST(what_is_so_for_good_is_shown)
+{
+	unsigned n = 0;
+
+	setup();
+	fdtab_watch_set(FD, EP, EPOLLOUT, 1);
+	begin(FD);
+	while (event(FD, true) == SIGHT_HIDE)
+		ck_assert_uint_lt(n++, 1000);
+	ck_assert_int_eq(state_of(FD), PEND_CONNECTING);
+	ck_assert_int_eq(fails(FD, ECONNREFUSED), SIGHT_HIDE);
+	next_attempt();
+	w.conditions.rest = CONDITION_TRYING;
+	ck_assert_int_eq(event(FD, true), SIGHT_HIDE);
+	closing(FD);
+	assert_over();
 }
 END_TEST
 
@@ -299,5 +319,5 @@ END_TEST
 
 UNIT_MAIN("pending_epoll", &every_registration_is_parked_and_armed_again,
           &registered_while_it_waits, &registrations_that_the_kernel_does_not_have,
-          &swallowed_events, &events_of_before_the_connect, &exclusive_registrations,
-          &the_programs_word_is_the_last, &events_of_unknown_registrations)
+          &swallowed_events, &events_of_before_the_connect, &what_is_so_for_good_is_shown,
+          &exclusive_registrations, &the_programs_word_is_the_last, &events_of_unknown_registrations)

@@ -199,7 +199,7 @@ END_TEST
 
 static long asked_meanwhile(void *arg, const void *data, size_t len, size_t given)
 {
-	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -EAGAIN);
+	ck_assert_int_eq(replay_step(3, 7, collect, NULL), -EBUSY);
 	return collect(arg, data, len, given);
 }
 
