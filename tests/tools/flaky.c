@@ -233,27 +233,39 @@ static void write_file(const char *path, const char *text)
 /* A socket that never listens holds the port between two listeners. */
 static void reserve_address(void)
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&plan.addr;
 	struct stat st;
-	char line[PATH_MAX];
 
 	if (plan.path && lstat(plan.path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(plan.path);
 	reserve_fd = new_socket();
 	if (bind(reserve_fd, (struct sockaddr *)&plan.addr, plan.addr_len) < 0)
 		die_errno("bind");
-	if (plan.path) {
+	if (!plan.path &&
+	    getsockname(reserve_fd, (struct sockaddr *)&plan.addr, &plan.addr_len) < 0)
+		die_errno("getsockname");
+}
+
+static void announce(void)
+{
+	/* The port stands at the same place in both families. */
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&plan.addr;
+	char line[PATH_MAX];
+	int null;
+
+	if (plan.path)
 		snprintf(line, sizeof(line), "path %s\n", plan.path);
-	} else {
-		/* The port stands at the same place in both families. */
-		if (getsockname(reserve_fd, (struct sockaddr *)&plan.addr, &plan.addr_len) < 0)
-			die_errno("getsockname");
+	else
 		snprintf(line, sizeof(line), "port %u\n", ntohs(v4->sin_port));
-	}
 	if (plan.port_file)
 		write_file(plan.port_file, line);
 	else if (write(STDOUT_FILENO, line, strlen(line)) < 0)
 		die_errno("stdout");
+	/* A caller that reads our output must see its end. */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		die_errno("/dev/null");
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
 }
 
 static int start_listening(void)
@@ -352,8 +364,13 @@ static void accept_one(int listener)
 	}
 }
 
+/* Whoever is told of a server that is not late finds it there. */
 static void run(void)
 {
+	bool told = plan.late || plan.late_from;
+
+	if (told)
+		announce();
 	if (plan.late_from)
 		wait_for_file(plan.late_from);
 	sleep_ms(plan.late);
@@ -361,6 +378,9 @@ static void run(void)
 		int fd = start_listening();
 		long until = end_at, now;
 
+		if (!told)
+			announce();
+		told = true;
 		if (plan.up != FOREVER && now_ms() + plan.up < end_at)
 			until = now_ms() + plan.up;
 		while ((now = now_ms()) < until) {
@@ -460,7 +480,6 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	pid_t parent = getppid();
-	int null;
 
 	parse(argc, argv);
 	die_with_parent(parent);
@@ -468,12 +487,6 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	end_at = now_ms() + plan.life;
 	reserve_address();
-	/* A caller that reads our output must see its end. */
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0)
-		die_errno("/dev/null");
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
 	run();
 	return 0;
 }
