@@ -81,13 +81,13 @@ check-musl: all tests/tools/flaky tests/tools/connect_once
 
 # Every test, built before: side by side, and then alone those that measure time,
 # the programs under the library.
+check-side:
+	@$(MAKE) -j$$(nproc) check-TESTS TESTS="$(filter-out %.pt,$(TESTS))"
+check-timed:
+	@$(MAKE) -j1 check-TESTS TESTS="$(filter %.pt,$(TESTS))" TEST_SUITE_LOG=test-suite-timed.log
 check-fast:
-	@bad=0; \
-	$(MAKE) -j$$(nproc) check-TESTS TESTS="$(filter-out %.pt,$(TESTS))" || bad=1; \
-	$(MAKE) -j1 check-TESTS TESTS="$(filter %.pt,$(TESTS))" \
-		TEST_SUITE_LOG=test-suite-timed.log || bad=1; \
-	exit $$bad
-.PHONY: check-fast
+	@bad=0; $(MAKE) check-side || bad=1; $(MAKE) check-timed || bad=1; exit $$bad
+.PHONY: check-side check-timed check-fast
 MOSTLYCLEANFILES = test-suite-timed.log soak.txt
 
 # Builds of their own, in folders beside this one; the source folder itself
@@ -104,8 +104,13 @@ build-asan-tree:
 	$(call SUBBUILD,build-asan,--enable-asan --enable-ubsan --enable-werror,all,check TESTS=)
 # A process for each test of a unit takes longer than most of the tests, and is there for
 # crashes and hangs; these end the program, too, or have ended check-fast.
+ASAN = $(MAKE) -C build-asan LOG_COMPILER="env CK_FORK=no"
 check-asan: build-asan-tree
-	$(MAKE) -C build-asan check-fast LOG_COMPILER="env CK_FORK=no"
+	$(ASAN) check-fast
+check-asan-side: build-asan-tree
+	$(ASAN) check-side
+check-asan-timed: build-asan-tree
+	$(ASAN) check-timed
 
 # Of the unit tests those with threads or handlers of signals. TSan slows the
 # programs under the library beyond their time bounds, so of them the one that was
@@ -144,7 +149,8 @@ check-dist:
 		missing=$$(git -C $(srcdir) ls-files | grep -v '^\.' | sort | comm -23 - check-dist.tmp); \
 		rm -f check-dist.tmp; \
 		test -z "$$missing" || { echo "not in the tarball:" $$missing; exit 1; }; }
-.PHONY: build-asan-tree build-tsan-tree check-asan check-tsan check-valgrind check-dist
+.PHONY: build-asan-tree build-tsan-tree check-asan check-asan-side check-asan-timed check-tsan \
+	check-valgrind check-dist
 
 clean-local:
 	rm -rf build-asan build-tsan build-fuzz build-i386 build-aarch64 build-musl sanitizers.cache
